@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
-/// The blobs of a run, which are found by key. In a folder, each blob is a temporary file.
+/// The blobs of a run, found by key. In a folder, each blob is a temporary file.
 pub(crate) trait BlobStore: Sync {
     /// Opens the blob of `key`, new or existing. It is removed with the store unless it is [kept](BlobStore::keep).
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the blob. [`Problem::Io`] if the blob cannot be created, or does not
-    /// exist when a run is resumed.
+    /// [`Problem::Busy`] if another process uses the blob. [`Problem::Io`] if it cannot be created, or does not exist
+    /// when a run is resumed.
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem>;
 
     /// Creates a blob without a key. It is removed when it is dropped.

@@ -9,8 +9,7 @@ use trundle_formats::{ExitClass, Shown};
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}{problem}")]
 pub struct Error {
-    /// The name of the file or tensor, followed by a colon and a space. It is empty if the message of the problem
-    /// contains the name.
+    /// The file or tensor, followed by a colon and a space; empty if the problem's message names it.
     pub subject: String,
     /// The problem.
     pub problem: Box<Problem>,
@@ -29,7 +28,7 @@ pub enum Problem {
     /// A read or write failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// The operation that failed: the words that follow "cannot" in the message.
+        /// The operation that failed, as it follows "cannot" in the message.
         doing: &'static str,
         /// The operating system's error.
         source: io::Error,
@@ -81,7 +80,6 @@ pub enum Problem {
     Different(String),
 }
 
-/// Formats the start of a message about unfinished tasks.
 fn are_missing(tasks: &[usize]) -> String {
     match tasks.len() {
         1 => "1 task is not".to_owned(),
@@ -110,7 +108,6 @@ impl Error {
         Error::from(problem).within(subject)
     }
 
-    /// Sets the subject to a name.
     pub(crate) fn within(self, subject: impl std::fmt::Display) -> Error {
         Error { subject: format!("{}: ", Shown(subject)), ..self }
     }
@@ -164,8 +161,7 @@ impl From<trundle::Error> for Problem {
     }
 }
 
-/// Returns a function that converts errors of reading the file at `path`. An unexpected end of the file means that it
-/// has changed.
+/// Converts errors of reading the file at `path`. An unexpected end of the file means that it has changed.
 pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     let name = name_of(path, "stdin");
     move |source| {
@@ -187,8 +183,7 @@ fn name_of(path: &Path, stream: &str) -> String {
     if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Returns a function that converts errors of writing a temporary file in `folder` (default: the system's temporary
-/// folder).
+/// Converts errors of writing a temporary file in `folder` (default: the system's temporary folder).
 pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + use<> {
     let (name, doing) = match folder {
         Some(folder) => (folder.to_string_lossy().into_owned(), "write a temporary file"),
@@ -200,8 +195,7 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // An error without an OS error number comes from a library. Its text is only a file name; its kind says
-            // more.
+            // Without an OS error number, the text is only a file name; the kind says more.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

@@ -2,14 +2,14 @@
 
 use std::thread::{Builder, scope};
 
-/// Runs `work` on this thread and on `threads - 1` other threads. Returns the first error.
+/// Runs `work` on this thread and `threads - 1` others. Returns the first error.
 pub(crate) fn together<E: Send>(
     threads: usize,
     work: impl Fn() -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     let work = &work;
     scope(|scope| {
-        // If no other thread can be started, this thread does all the work.
+        // If no thread can be started, this one does all the work.
         let spawned: Vec<_> =
             (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
         let own = work();

@@ -15,7 +15,7 @@ use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wan
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 use trundle_testing::everything;
 
-/// Wraps the system's allocator, and counts the bytes that are allocated now and their maximum.
+/// Wraps the system's allocator, and counts the current and the maximum bytes.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -30,26 +30,27 @@ fn more(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: AllocLayout) -> *mut u8 {
         more(memory.size());
-        // SAFETY: the call is passed on unchanged, so the caller's guarantees of `GlobalAlloc` hold for it.
+        // SAFETY: by the caller of this `GlobalAlloc` function: `memory` has a nonzero size.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn alloc_zeroed(&self, memory: AllocLayout) -> *mut u8 {
         more(memory.size());
-        // SAFETY: as in `alloc`.
+        // SAFETY: by the caller: `memory` has a nonzero size.
         unsafe { System.alloc_zeroed(memory) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, memory: AllocLayout, size: usize) -> *mut u8 {
         more(size.saturating_sub(memory.size()));
         NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
-        // SAFETY: as in `alloc`. In addition, every block was allocated by `System`.
+        // SAFETY: by the caller: `pointer` is of `System`, which allocates every block, with the layout `memory`, and
+        // `size` is nonzero and valid.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: AllocLayout) {
         NOW.fetch_sub(memory.size(), Ordering::Relaxed);
-        // SAFETY: as in `realloc`.
+        // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -57,7 +58,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the result of `call`, and the maximum number of bytes that were allocated at the same time during the call.
+/// Returns the result of `call`, and the most bytes that were allocated at the same time during it.
 fn most<T>(call: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -75,7 +76,7 @@ struct Case {
     from: &'static str,
     to: &'static str,
     tensors: usize,
-    /// A number of bytes with which the case cannot be planned. The test skips limits up to this one; 0 skips none.
+    /// The largest limit with which the case cannot be planned. The test skips limits up to it.
     too_little: usize,
 }
 
@@ -220,8 +221,8 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // A case with `too_little` always runs, with each limit. Without the full test, only every second one of the
-        // other cases runs, with one limit.
+        // A case with `too_little` always runs. Of the others, every second one runs with one limit, or all in the full
+        // test.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;
@@ -251,8 +252,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     }
 }
 
-/// Plans movements of a sparse file. Checks that planning allocates at most `max_bytes`, and that a movement is refused
-/// only because it needs more memory.
+/// Checks that planning allocates at most `max_bytes`, and that movements are refused only for lack of memory.
 fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();

@@ -13,7 +13,7 @@ use crate::fates::{Fate, Fates};
 /// The metadata key of the record. Its value is a JSON object that maps tensor names to axes.
 pub(crate) const KEY: &str = AXES_KEY;
 
-/// The axes of a tensor, written as one side of an axis pattern with its sizes: `h w (p q c), p=2, q=2`.
+/// The axes of a tensor, as one side of an axis pattern with its sizes: `h w (p q c), p=2, q=2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Axes {
     names: String,
@@ -26,7 +26,7 @@ impl Axes {
         Axes { names: side.to_owned(), sizes }
     }
 
-    /// Parses the recorded text. Extra spaces are ignored, and no text is an error.
+    /// Parses the recorded text. Extra spaces are ignored, and any text is accepted.
     fn of_text(text: &str) -> Axes {
         let mut parts = text.split(',');
         let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
@@ -38,8 +38,7 @@ impl Axes {
         Axes { names, sizes: parts.map(size).collect() }
     }
 
-    /// Returns whether `self` and `other` name the same axes in the same order. A size must be equal only if both state
-    /// it.
+    /// Returns whether both name the same axes in the same order. Sizes must agree only where both state them.
     pub(crate) fn agree_with(&self, other: &Axes) -> bool {
         let differs = |(name, size)| other.sizes.get(name).is_some_and(|given| given != size);
         self.names == other.names && !self.sizes.iter().any(differs)
@@ -53,8 +52,6 @@ impl fmt::Display for Axes {
     }
 }
 
-/// Finds the axis of a tensor by the name that the file gives it.
-///
 /// # Errors
 /// If several axes have the name.
 pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failure> {
@@ -94,8 +91,7 @@ impl Record {
         self.0.insert(tensor.to_owned(), axes.to_string());
     }
 
-    /// Returns the metadata with this record. It replaces the old record, or is added at the end. An empty record is
-    /// left out.
+    /// Returns the metadata with this record in place of the old one, or at the end. An empty record is left out.
     pub(crate) fn within(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = metadata.to_vec();
         if self.0.is_empty() {
@@ -111,17 +107,16 @@ impl Record {
     }
 }
 
-/// The metadata of an output, and the keys that were dropped because their values would be wrong in the output.
+/// The metadata of an output, and the dropped keys, whose values would be wrong in it.
 pub(crate) type Metadata = (Vec<(String, String)>, Vec<String>);
 
-/// The input axis of each axis of a moved tensor. `None` if the tensor's axes are not a permutation of the input's
-/// axes.
+/// The input axis of each axis of a moved tensor. `None` if its axes are not a permutation of the input's axes.
 pub(crate) type AxisOrder = Option<Vec<usize>>;
 
-/// Returns the metadata of the output, given what was done with each tensor of the file.
+/// Returns the metadata of the output after its tensors had these fates.
 ///
-/// Tensors that are left out, or whose axes changed, are removed from the record of axes. OME-NGFF metadata is
-/// reordered if possible, otherwise dropped. All other metadata keeps its bytes.
+/// The record of axes loses tensors that are left out or whose axes changed. OME-NGFF metadata is reordered if
+/// possible, otherwise dropped. All other metadata keeps its bytes.
 pub(crate) fn still_true_of(file: &TensorFile, fates: &Fates<AxisOrder>) -> Metadata {
     let (headers, fates) = (file.headers(), &fates.0[..]);
     let order_of = |name: &str| {
@@ -136,7 +131,7 @@ pub(crate) fn still_true_of(file: &TensorFile, fates: &Fates<AxisOrder>) -> Meta
     let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
     for (key, text) in file.metadata() {
         if key.ends_with('/') && is_of_left_out(headers, fates, key) {
-            // The metadata of a group is dropped if all its tensors are left out.
+            // The tensors of this group are all left out, so its metadata is dropped.
         } else if key.ends_with('/') && is_any_turned {
             let (text, keys) = group_still_true(text, |name| order_of(&format!("{key}{name}")));
             untrue.extend(keys.into_iter().map(|own| format!("{key}{own}")));
@@ -173,8 +168,8 @@ fn is_of_left_out(headers: &[Header], fates: &[Fate<AxisOrder>], key: &str) -> b
     below.peek().is_some() && below.all(|is_left_out| is_left_out)
 }
 
-/// Reorders the axes in the metadata of a group, which is a JSON object. A key whose value cannot be reordered is
-/// dropped. Returns the new metadata and the dropped keys.
+/// Reorders the axes in the metadata of a group, which is a JSON object. Also returns the keys that are dropped because
+/// this is impossible.
 fn group_still_true(
     text: &str,
     order_of: impl Fn(&str) -> Option<Vec<usize>>,
@@ -197,7 +192,6 @@ fn group_still_true(
     (Value::Object(own).to_string(), untrue)
 }
 
-/// Returns the input axis of each output axis if the chain only permutes axes, otherwise `None`.
 pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> AxisOrder {
     let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
     let out = chain.out_shape(shapes).ok()?;

@@ -1,5 +1,5 @@
-//! Warns if an operation moves only some of the tensors that have an axis name in common, for example a variable
-//! without its coordinate.
+//! Warns if an operation moves only some of the tensors with the same named axis, such as a variable without its
+//! coordinate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,13 @@ use trundle_formats::{Header, Shown};
 use crate::operation::Operation;
 use crate::selection::Choice;
 
-/// Returns a message for each shift that does not move anything.
 pub(crate) fn notes(choice: &Choice) -> Vec<String> {
     let note = |(shift, size)| format!("a shift of {shift} on an axis of {size} moves nothing");
     idle_shifts(choice).into_iter().map(note).collect()
 }
 
-/// Returns a message with advice for each named axis along which tensors of the output were moved differently. `picks`
-/// is true if the user selected tensors by name.
+/// Returns a message with advice for each named axis along which tensors of the output no longer fit each other.
+/// `picks` is true if the user selected tensors by name.
 pub(crate) fn warnings(
     operation: &Operation,
     headers: &[Header],
@@ -39,7 +38,6 @@ pub(crate) fn warnings(
     apart(operation, headers, choice).into_iter().map(warning).collect()
 }
 
-/// Returns the shifts that do not move anything, each with the size of its axis.
 fn idle_shifts(choice: &Choice) -> BTreeSet<(i64, usize)> {
     let mut idle = BTreeSet::new();
     for moved in choice.all_moved() {
@@ -53,29 +51,27 @@ fn idle_shifts(choice: &Choice) -> BTreeSet<(i64, usize)> {
     idle
 }
 
-/// Two tensors of a group that share a named axis and were moved differently along it.
 struct Apart<'a> {
     moved: &'a str,
     other: &'a str,
     is_kept: bool,
 }
 
-/// Finds the named axes along which tensors of the same group are moved differently, with two such tensors for each
-/// axis.
+/// Finds the named axes along which tensors of a group are moved differently, with two such tensors each.
 fn apart<'a>(
     operation: &Operation,
     headers: &'a [Header],
     choice: &Choice,
 ) -> BTreeMap<&'a str, Apart<'a>> {
     let mut apart = BTreeMap::new();
-    // Operators with lengths or indices do not accept axis names, and their index maps can be large.
+    // Operators with lengths or indices do not take axis names, and their index maps can be large.
     if operation.numbers_bytes > 0 {
         return apart;
     }
     let mut first_of = BTreeMap::new();
     let mut own: Vec<usize> =
         choice.wanted(|moved| (&moved.chain, &[])).iter().map(|wanted| wanted.index).collect();
-    // Coordinates are visited first, so that a message names a coordinate if one of its two tensors is a coordinate.
+    // Coordinates come first, so that messages name one if there is one.
     own.sort_by_key(|index| headers[*index].shape.rank() != 1);
     for index in own {
         let header = &headers[index];

@@ -1,5 +1,5 @@
-//! Turns a request into a decision: opens its files and plans its jobs. A [`Decided`] request is the starting point for
-//! running the work, for reporting it, and for planning tasks.
+//! Turns a request into a decision: opens its files and plans its jobs. Runs, reports and task plans start from a
+//! [`Decided`] request.
 
 use std::path::{Path, PathBuf};
 
@@ -21,23 +21,21 @@ use crate::rule::rules;
 use crate::selection::Choice;
 use crate::split::{self, Parted};
 
-/// A request whose files are open and whose jobs are planned. Nothing is written yet.
+/// A request whose files are open and whose jobs are planned.
 pub struct Decided {
     pub(crate) request: Request,
-    /// All inputs. The first one contains the tensors that are moved.
+    /// All inputs. The first one holds the tensors that are moved.
     pub(crate) inputs: Vec<Input>,
     pub(crate) opened: Vec<TensorFile>,
     pub(crate) decision: Decision,
     pub(crate) format: &'static Format,
-    /// One path for each job. The list is empty if the request does not name an output.
+    /// One path for each job; empty if the request does not name an output.
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) options: PlanOptions,
-    /// The metadata keys that are dropped because their values would be wrong in the output.
     pub(crate) untrue: Vec<String>,
 }
 
-/// The fate of each tensor. There is one variant for each kind of work.
 pub(crate) enum Decision {
     Chain { operation: Operation, choice: Choice },
     Join(Joined),
@@ -45,20 +43,19 @@ pub(crate) enum Decision {
     Relayout(Relaid),
 }
 
-/// A function that decides what is done with each tensor of the opened inputs, for an output format.
 type Decide<'a> =
     Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 
 /// Opens the files of a request and plans its jobs.
 ///
 /// # Errors
-/// Everything that can be known without reading the data: an input that cannot be read, an operation that does not fit
-/// a tensor, an output that must not be overwritten, or a memory limit that is too low.
+/// Everything that can be known without reading the data: an unreadable input, an operation that does not fit a tensor,
+/// an output that must not be overwritten, or a memory limit that is too low.
 pub fn decide(request: Request) -> Result<Decided, Failure> {
     decide_again(request, true)
 }
 
-/// Does the work of [`decide`]. An existing output is an error only if `checks_outputs` is true.
+/// Like [`decide`], but an existing output is an error only if `checks_outputs` is true.
 pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
     let (inputs, decide) = asked(&request)?;
     let to = &request.output;
@@ -147,7 +144,7 @@ pub fn plan_options(memory_bytes: u64, resources: &Resources) -> Result<PlanOpti
 }
 
 impl Request {
-    /// Returns the path of the input, for a command that takes exactly one file.
+    /// Returns the input of a command that takes exactly one file.
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
             [input] => Ok(input),
@@ -158,8 +155,7 @@ impl Request {
     }
 }
 
-/// Returns the inputs of a request, and a function that decides what is done with their tensors. The inputs must be
-/// opened before it is called.
+/// Returns the inputs of a request, and the function that decides about their tensors after they are opened.
 fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
     let named = request.tensor.as_deref();
     Ok(match &request.work {
@@ -231,8 +227,7 @@ impl Decision {
         }
     }
 
-    /// Returns the tensors of the output. The result is empty for a join, which has several inputs, and for a split,
-    /// which has several outputs.
+    /// Returns the tensors of the output; empty for a join and a split, which have several inputs or outputs.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         match self {
             Decision::Chain { choice, .. } => choice.wanted(|moved| (&moved.chain, &moved.others)),
@@ -261,8 +256,7 @@ impl Decision {
 }
 
 impl Decided {
-    /// Returns whether an output is a Zarr store. If so and a signal stops the program, the front end must remove the
-    /// unfinished store.
+    /// Returns whether an output is a Zarr store. A front end must remove an unfinished store when a signal stops it.
     pub fn writes_store(&self) -> bool {
         self.jobs.iter().any(Job::writes_store)
     }
@@ -283,8 +277,7 @@ impl Decided {
         }
     }
 
-    /// Returns warnings about likely mistakes of the user: tensors of the output that share a named axis, but were
-    /// moved differently along it.
+    /// Returns likely mistakes: tensors of the output that no longer fit each other along a named axis.
     pub fn warnings(&self) -> Vec<String> {
         match &self.decision {
             Decision::Chain { operation, choice } => {

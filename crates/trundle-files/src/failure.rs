@@ -1,4 +1,4 @@
-//! Failures of a request. Errors of lower layers are converted to a message, hints and an exit code.
+//! Failures of a request: errors of lower layers, converted to a message, hints and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -15,16 +15,14 @@ pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// The system error that caused the failure, if there is one.
     system: Option<SystemError>,
-    /// Whether the only problem is that the reader of stdout has closed it.
     is_unread: bool,
 }
 
 /// A setting of a front end: a command line option or a keyword argument.
 ///
-/// Each front end must name every setting, or declare that it does not have the setting. Front ends match settings
-/// exhaustively, so that they do not compile until they handle a new setting.
+/// Front ends match settings exhaustively, so that they do not compile until they name a new setting or declare that
+/// they do not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// Axis names.
@@ -54,16 +52,16 @@ pub enum Setting {
 /// Advice to the user. Each front end prints it with its own name for the setting.
 #[derive(Clone, Debug)]
 pub struct Hint {
-    /// The setting whose name begins the sentence. `None` if the text is a complete sentence.
+    /// The setting that begins the sentence; `None` if the text is a complete sentence.
     pub setting: Option<Setting>,
-    /// The sentence, or what follows the name of the setting.
+    /// The sentence, or its part after the setting.
     pub text: String,
 }
 
 /// An error of the operating system, and the file that caused it.
 #[derive(Clone, Debug)]
 pub struct SystemError {
-    /// The number of the error (`errno`), if it has one.
+    /// The system's number of the error (`errno`), if it has one.
     pub number: Option<i32>,
     /// The kind of the error.
     pub kind: ErrorKind,
@@ -79,17 +77,17 @@ impl SystemError {
 }
 
 impl Failure {
-    /// Creates a failure at run time, such as an I/O error, a full disk or a failed verification (exit code 1).
+    /// Creates a failure at run time: an I/O error, a full disk, or a failed verification (exit code 1).
     pub fn running(message: impl Display) -> Failure {
         Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
-    /// Creates the failure of a comparison after the command has already printed the difference.
+    /// Creates the failure of a comparison whose difference was already printed.
     pub fn different() -> Failure {
         Failure::running("")
     }
 
-    /// Changes exit code 1 to 2, for `trundle cmp`, for which 1 means that the files differ.
+    /// Changes exit code 1 to 2, for `trundle cmp`, where 1 means that the files differ.
     #[must_use]
     pub fn of_comparison(self) -> Failure {
         Failure { code: self.code.max(2), ..self }
@@ -105,22 +103,20 @@ impl Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// Changes a usage error to a refusal. It is for a request that comes from a stored plan, which the user did not
-    /// type in this command.
+    /// Changes a usage error to a refusal, for a request from a stored plan, which the user did not type in this
+    /// command.
     #[must_use]
     pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// Creates the failure of a job that is to be resumed and replaces its input, but has no journal. An earlier run
-    /// may have completed it.
+    /// Creates the failure of a resumed job that replaces its input but has no journal: it may be complete.
     pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);
         Failure::from(trundle_disk::Error { subject, problem })
     }
 
-    /// Creates a failure of the class that a lower crate reports.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {
             ExitClass::Failed => Failure::running(message),
@@ -142,8 +138,7 @@ impl Failure {
         self
     }
 
-    /// Adds a hint about a setting. The printed hint is `SETTING TEXT`. A front end that does not have the setting
-    /// omits the hint.
+    /// Adds the hint `SETTING TEXT`. A front end that does not have the setting omits it.
     #[must_use]
     pub fn with_setting(mut self, setting: Setting, text: impl Into<String>) -> Failure {
         self.hints.push(Hint { setting: Some(setting), text: text.into() });
@@ -180,7 +175,6 @@ impl Failure {
     }
 }
 
-/// Formats the message without the hints.
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -1,9 +1,8 @@
-//! Describes what is done with each tensor of a file.
+//! The fate of each tensor of a file in the output.
 
 use trundle::Chain;
 use trundle_disk::{Input, Wanted};
 
-/// What the operation does with a tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate<M> {
     /// Operators move the tensor.
@@ -34,8 +33,8 @@ impl<M> Fates<M> {
         self.0.iter().filter(|fate| matches!(fate, Fate::LeftOut)).count()
     }
 
-    /// Returns the tensors of an output, in the order of the file. For a moved tensor, `operators` must return the
-    /// chain, and the other tensors that the chain names.
+    /// Returns the tensors of an output, in the order of the file. `operators` returns the chain of a moved tensor, and
+    /// the other tensors that the chain names.
     pub(crate) fn wanted<'a>(
         &'a self,
         operators: impl Fn(&'a M) -> (&'a Chain, &'a [Input]),
@@ -51,7 +50,6 @@ impl<M> Fates<M> {
         wanted.collect()
     }
 
-    /// Returns the same fates, with the description of each moved tensor replaced.
     pub(crate) fn map<N>(&self, of: impl Fn(&M) -> N) -> Fates<N> {
         let fate = |fate: &Fate<M>| match fate {
             Fate::Moved(moved) => Fate::Moved(of(moved)),

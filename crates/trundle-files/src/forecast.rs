@@ -8,7 +8,7 @@ use trundle_formats::Format;
 use crate::names::shown_path;
 use crate::numbers::readable;
 
-/// The maximum number of lines in a list. The lines after them are only counted.
+/// The most lines in a list. Further lines are only counted.
 const MOST_LINES: usize = 20;
 
 /// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements are moved.
@@ -21,7 +21,7 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// Formats the number of tensors of a job. The result is empty for a single tensor.
+/// Counts the tensors of a job; empty for a single tensor.
 pub(crate) fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
@@ -29,7 +29,7 @@ pub(crate) fn tensors(job: &Job) -> String {
     }
 }
 
-/// Formats a number and the name of the things, in the plural if necessary.
+/// Formats a number of things, with the plural.
 pub fn counted(number: usize, thing: &str) -> String {
     match (number, thing) {
         (1, _) => format!("1 {thing}"),
@@ -40,7 +40,7 @@ pub fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// Returns the first lines, and then a line with the number of the other lines if there are more.
+/// Returns the first lines, and a last line that counts the others.
 pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
@@ -76,8 +76,7 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// Describes the bytes that a job reads and writes in parts. The result is empty if every tensor is read and moved
-/// whole.
+/// Describes the bytes that a job reads and writes in parts; empty if every tensor is moved whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -97,7 +96,6 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// Formats a duration. The result is empty for less than a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -107,7 +105,6 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Describes the destination, and states whether an existing file would be overwritten.
 pub(crate) fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {

@@ -9,17 +9,16 @@ use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 use crate::failure::{Failure, Setting};
 use crate::request::{Description, Written};
 
-/// The path of a file, and the user's statements about the file.
+/// The path of a file, and the user's description of it.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// The format; `None` unless the user states it.
     format: Option<&'static Format>,
     hint: TensorHint,
 }
 
 impl Input {
-    /// Returns the path. It is `-` for stdin.
+    /// Returns the path, `-` for stdin.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -27,7 +26,7 @@ impl Input {
     /// Opens the file and reads its headers.
     ///
     /// # Errors
-    /// If the file cannot be read, is malformed, or contradicts what the user states.
+    /// If the file cannot be read, is malformed, or contradicts the description.
     pub fn open(&self) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
         TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
@@ -42,7 +41,6 @@ impl Input {
     }
 }
 
-/// Pairs each opened file with its path, for a job.
 pub(crate) fn sources<'a>(
     opened: &'a mut [TensorFile],
     inputs: impl IntoIterator<Item = &'a Input>,
@@ -54,8 +52,7 @@ pub(crate) fn sources<'a>(
 impl Description {
     /// Applies the description to each of the files at `paths`.
     ///
-    /// A format, offset, shape or byte order applies only to raw files, if there are raw files among them. Other files
-    /// state these themselves.
+    /// A format, offset, shape or byte order applies only to raw files, if there are any among them.
     ///
     /// # Errors
     /// The errors of [`Description::of`].
@@ -68,8 +65,8 @@ impl Description {
         let input = |path: &&Path| {
             let mut input = self.of_one(path, says_itself(path) && !is_overridden)?;
             let is_packed = |element: &StoredDType| element.width().packing().is_some();
-            // The shape describes the raw file. Files of other formats state their own shape, except if packed elements
-            // are stored in them as bytes.
+            // The shape describes the raw file. Other files state their own, unless they store packed elements as
+            // bytes.
             if is_mixed && says_itself(path) && !input.hint.element.as_ref().is_some_and(is_packed)
             {
                 (input.hint.shape, input.hint.free_axis) = (None, None);
@@ -97,7 +94,7 @@ impl Description {
     /// Applies the description to the file at `path`.
     ///
     /// # Errors
-    /// If the shape is too large, or if elements of this type cannot be packed in this bit order.
+    /// If the shape is too large, or the element type cannot be packed in this bit order.
     pub fn of(&self, path: &Path) -> Result<Input, Failure> {
         let dtype = Written::value_of(&self.dtype);
         let bit_order = Written::value_of(&self.bit_order);

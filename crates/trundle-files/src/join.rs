@@ -18,7 +18,7 @@ use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
 
-/// The index of the input file for each part of the result. The user may name the same file several times.
+/// The index of the input file for each part of the result. The user may name a file several times.
 pub(crate) struct Files(Vec<usize>);
 
 impl Files {
@@ -39,7 +39,7 @@ impl Files {
         Ok((Files(of_part), request.described.of_all(&paths)?))
     }
 
-    /// Joins the tensors of all files. If `name` is given, only the tensors with that name are joined.
+    /// Joins the tensors of all files, or only those called `name`.
     ///
     /// # Errors
     /// If the shapes, types or attributes of the tensors are too different.
@@ -81,7 +81,7 @@ impl Files {
 /// `chosen` contains, for each tensor, its index in each file.
 ///
 /// # Errors
-/// If any attributes differ, except the `ignored` ones. The message lists the attributes with their values.
+/// If any differ, except the `ignored` ones. The message lists them with their values.
 fn check_meaning(
     inputs: &[Input],
     opened: &[TensorFile],
@@ -130,7 +130,7 @@ fn check_meaning(
     Err(Failure::refused(refusal).with_hint(hint))
 }
 
-/// Matches the tensors of all files by name. If every file has only one chosen tensor, names do not matter.
+/// Matches the tensors of all files by name, or takes the only chosen tensor of each file.
 ///
 /// Returns, for each tensor, its index in each file.
 ///
@@ -180,11 +180,9 @@ type Named<'a> = (&'a Path, &'a Header);
 
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// The index of the file for each part of the result.
     of_part: Vec<usize>,
 }
 
-/// A tensor of the output, and the program that makes it.
 pub(crate) struct Tensor {
     name: String,
     element: StoredDType,
@@ -196,7 +194,6 @@ pub(crate) struct Tensor {
     /// The axis along which the tensor is joined. `None` for a tensor that is copied from the first file.
     axis: Option<usize>,
     is_new: bool,
-    /// Whether the attributes are the same in all files.
     same_attributes: bool,
     chunk: Option<Vec<usize>>,
     encoding: Option<Encoding>,
@@ -251,7 +248,6 @@ impl Tensor {
                 names.insert(axis, name.clone());
             }
         }
-        // The first chunked tensor determines the chunks and the encoding of the result.
         let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
         let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());
         if let (Some(chunk), Some(axis), true) = (&mut chunk, axis, is_new) {
@@ -322,7 +318,7 @@ impl Tensor {
     }
 }
 
-/// Finds the axis with this name. It must have the same index in all tensors, or be missing in all.
+/// Finds the axis with this name. All tensors must have it at the same index, or none may have it.
 ///
 /// # Errors
 /// If the indices differ, or a tensor has several axes with the name.
@@ -348,7 +344,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     Ok(first)
 }
 
-/// Checks that a tensor has the shape of the first tensor. Only the sizes along axis `free` may differ.
+/// Checks that a tensor has the shape of the first one, except along axis `free`.
 fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result<(), Failure> {
     let (own, expected) = (&part.1.shape, &first.1.shape);
     let agree = |axis: usize| Some(axis) == free || own[axis] == expected[axis];
@@ -383,13 +379,13 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
     Ok(if is_same { format.element_as_written(first) } else { first.to_little_endian() })
 }
 
-/// Returns the name of a type for messages. For a packed type, the bit order follows the name.
+/// Returns the name of a type for messages, with the bit order of a packed type.
 fn said_of(element: &StoredDType) -> String {
     let order = element.width().packing().map(|packing| format!(" {}", packing.order()));
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }
 
-/// Returns, for each axis, the name if it is the same in all tensors. The result is empty if no axis has such a name.
+/// Returns, for each axis, its name if all tensors have the same one; empty if there are none.
 fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
     let names = |part: &Named<'_>, axis: usize| {
         part.1.annotations.dimension_names.get(axis).cloned().flatten()
@@ -436,8 +432,7 @@ impl Joined {
         differ.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// Checks that tensors that do not have the axis are equal in all files. Such a tensor is copied from the first
-    /// file.
+    /// Checks that tensors without the axis, which are copied from the first file, are equal in all files.
     ///
     /// # Errors
     /// If an element differs.

@@ -7,7 +7,7 @@ use trundle_disk::LeftOut;
 
 use crate::names::listed;
 
-/// Formats the reasons for leaving metadata out, one line for each. Other code reports the metadata of the file itself.
+/// Formats one line for each reason. The metadata of the file itself is reported elsewhere.
 pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let LeftOut { attributes, axis_names, fill_values, unread, .. } = left;
     let LeftOut { compressed, chunked, unlimited, outdated_ngff, bfloat16, .. } = left;
@@ -50,7 +50,7 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     lines
 }
 
-/// Builds the object for `--json`, without the metadata of the file itself. `None` if nothing was left out.
+/// Builds the object for `--json`, without the metadata of the file itself; `None` if nothing is left out.
 pub(crate) fn report(left: &LeftOut) -> Option<Value> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(left) else { return None };
     let is_empty = |value: &Value| match value {
@@ -61,7 +61,7 @@ pub(crate) fn report(left: &LeftOut) -> Option<Value> {
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// Lists names. For a name that several tensors have, the number of tensors follows in parentheses.
+/// Lists names, each with the number of its tensors in parentheses if there are several.
 fn counted(names: &BTreeMap<String, usize>) -> String {
     let name = |(name, count): (&String, &usize)| match count {
         1 => name.clone(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 use crate::numbers::{Bytes, readable};
 
-/// Checks that `needed` bytes are within `--max-mem`, or within the free memory if there is no `--max-mem`.
+/// Checks that `needed` bytes are within `--max-mem`, or without it within the free memory.
 ///
 /// # Errors
 /// If `needed` exceeds the memory. The message contains both numbers.
@@ -25,7 +25,7 @@ pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     })
 }
 
-/// Returns whether `needed` bytes are within `--max-mem`, or within the free memory if there is no `--max-mem`.
+/// Returns whether `needed` bytes are within `--max-mem`, or without it within the free memory.
 pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
     match limit.map(|Bytes(limit)| limit) {
         Some(limit) => beside(needed, limit) <= limit,
@@ -54,21 +54,21 @@ pub(crate) fn distinct(one: u64, other: u64) -> [String; 2] {
     }
 }
 
-/// Returns how much memory a command may use, in bytes: `--max-mem`, or a quarter of the free memory.
+/// Returns the bytes of memory that a command may use: `--max-mem`, or a quarter of the free memory.
 pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
-    /// The free memory to assume if it is unknown, in bytes.
+    /// The limit if the free memory is unknown.
     const UNKNOWN: u64 = 4 << 30;
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// Returns how much of the [limit] each of `tasks` concurrent tasks may use. The memory of the process itself is
-/// subtracted first.
+/// Returns how much of the [limit] each of `tasks` concurrent tasks may use, after the memory of the process itself is
+/// subtracted.
 pub(crate) fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / tasks.max(1) as u64
 }
 
-/// The environment variable that overrides the measured memory of the process itself.
+/// The environment variable that overrides the memory of the process itself.
 const VARIABLE: &str = "TRUNDLE_OWN_MEMORY";
 
 /// Checks the environment variable, if it is set.
@@ -89,47 +89,46 @@ fn from_variable() -> Result<Option<u64>, (String, String)> {
     bytes.map(|Bytes(bytes)| Some(bytes)).map_err(|why| (text, why))
 }
 
-/// The memory that the threads of a job need at least, in addition to the memory of the process itself.
+/// The least memory for the threads of a job, in addition to the process itself.
 const LEAST_BYTES: u64 = 6 << 20;
 
-/// The memory that remains for a job if the limit is at least this large. Under a low limit, less than the process
-/// actually uses is subtracted.
+/// The memory that a limit of at least this value leaves for a job. Under lower limits, less than the process uses is
+/// subtracted.
 const ROOM_BYTES: u64 = 8 << 20;
 
-/// Whether `--max-mem` limits the whole process. This is so in the `trundle` program, but not if trundle is a library
-/// in another program.
+/// Whether `--max-mem` limits the whole process: in the `trundle` program, but not if trundle is a library in another
+/// program.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Makes `--max-mem` limit the whole process from now on, including its code. Without this call, for example in a
-/// Python interpreter, the limit applies only to the memory of the job.
+/// Makes `--max-mem` limit the whole process from now on, including its code. Without this call, as in a Python
+/// interpreter, it limits only the memory of the job.
 pub fn count_program() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
 }
 
-/// Returns the memory that a job needs at least, in addition to the memory of the process itself.
+/// Returns the least memory of a job, in addition to the process itself.
 pub(crate) fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// Adds to `bytes` the memory of the process itself, as [`own_within`] counts it.
+/// Adds the memory of the process itself, as [`own_within`] counts it, to `bytes`.
 pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
 
-/// Returns a limit that is sufficient for a job that was refused with `limit`. `needed` is the result of [`beside`].
+/// Returns a sufficient limit for a job that was refused with `limit`. `needed` is the result of [`beside`].
 pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
     rounded_up(needed.saturating_add(own() - own_within(limit)))
 }
 
-/// Returns the memory of the process itself, but at most so much that `ROOM_BYTES` of `limit` are left for the job.
+/// Returns the memory of the process itself, but leaves `ROOM_BYTES` of `limit` for the job.
 fn own_within(limit: u64) -> u64 {
     own().min(limit.saturating_sub(ROOM_BYTES))
 }
 
-/// Returns the memory of the process itself: the mapped files of its code, and its allocations at the time of the first
-/// call.
+/// Returns the memory of the process itself: the mapped files of its code, and its allocations at the first call.
 ///
-/// The result is rounded up to whole MiB, so that repeated runs of a command get the same limit.
+/// It is rounded up to whole MiB, so that repeated runs of a command get the same limit.
 fn own() -> u64 {
     static OWN: OnceLock<u64> = OnceLock::new();
     if !IS_PROGRAM.load(Ordering::Relaxed) {
@@ -141,11 +140,10 @@ fn own() -> u64 {
     })
 }
 
-/// The memory of the process itself, on systems where it cannot be measured.
+/// The memory of the process itself where it cannot be measured.
 const UNKNOWN_OWN: u64 = 24 << 20;
 
-/// Measures the size of the files that are mapped into the process and of its allocations, in bytes. `None` on systems
-/// other than Linux.
+/// Measures the files mapped into the process and its allocations, in bytes. `None` except on Linux.
 fn found() -> Option<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let of_file = |line: &str| -> Option<u64> {
@@ -162,12 +160,12 @@ fn found() -> Option<u64> {
     Some(code + kib * 1024)
 }
 
-/// Returns how much memory the process can use without swapping, in bytes. `None` on systems other than Linux.
+/// Returns the bytes that the process can use without swapping. `None` except on Linux.
 fn available() -> Option<u64> {
     [machine_available(), group_available()].into_iter().flatten().min()
 }
 
-/// Returns the memory that the limit of the process's control group still allows. `None` if there is no limit.
+/// Returns the memory left under the limit of the process's control group, if there is a limit.
 fn group_available() -> Option<u64> {
     let read = |name: &str| -> Option<u64> {
         std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse().ok()

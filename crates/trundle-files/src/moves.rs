@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trundle::lowering::{Block, Cut, CutAt, Loop, Move, Run, Source};
 
-/// Describes a move as JSON: its width, its total bytes, and its blocks.
+/// Describes a move as JSON.
 pub fn move_report(work: &Move) -> Value {
     json!({
         "width": work.width(),
@@ -12,7 +12,7 @@ pub fn move_report(work: &Move) -> Value {
     })
 }
 
-/// Describes a block as JSON: its offsets and its loops.
+/// Describes a block as JSON.
 pub fn block_report(block: &Block) -> Value {
     json!({
         "src_offset": block.src_offset,

@@ -7,10 +7,10 @@ use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::failure::{Failure, Setting};
 
-/// Checks that the tensor called `name` can be read. If `name` is `None`, checks all tensors.
+/// Checks that the tensor called `name` can be read, or all tensors if there is no name.
 ///
 /// # Errors
-/// If a tensor cannot be read. The message names the tensor and the reason.
+/// If a tensor cannot be read. The message names it and the reason.
 pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
     let is_meant = |own: &str| name.is_none_or(|name| name == own);
     let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
@@ -24,20 +24,19 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     })
 }
 
-/// Returns the failure for a tensor that cannot be read and so would be missing in the output.
+/// Returns the failure for an unreadable tensor that would be missing in the output.
 pub(crate) fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
     let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
     Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
 }
 
-/// Returns the indices of the tensors that a name or a pattern selects. If `name` is `None`, returns the indices of all
-/// tensors.
+/// Returns the indices of the tensors that a name or pattern selects, or of all tensors if `name` is `None`.
 ///
 /// # Errors
-/// If no tensor matches. The message lists the names of the tensors.
+/// If no tensor matches. The message lists the names.
 pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(name) = name else { return Ok((0..headers.len()).collect()) };
-    // Compare the literal name first, because names such as params['w'] contain characters of patterns.
+    // Compare the literal name first: names such as params['w'] contain characters of patterns.
     if let Some(index) = headers.iter().position(|header| header.name == name) {
         return Ok(vec![index]);
     }
@@ -51,14 +50,13 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
     }
 }
 
-/// Returns the failure for a name that no tensor has.
 pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {
     let names = listed(headers.iter().map(|header| &header.name));
     let (file, name) = (shown_path(file), Shown(name));
     Failure::refused(format!("{file}: no tensor is named \"{name}\"; the file has {names}"))
 }
 
-/// Lists the first names, and states the number of the others.
+/// Lists the first names, and counts the others.
 pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
     const MOST: usize = 20;
     let more = names.len().saturating_sub(MOST);
@@ -70,7 +68,7 @@ pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> S
     }
 }
 
-/// Joins the first sizes or shapes by plus signs, and states the number of the others.
+/// Joins the first sizes or shapes by plus signs, and counts the others.
 pub(crate) fn sum(parts: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
     const MOST: usize = 4;
     let more = parts.len().saturating_sub(MOST);

@@ -7,8 +7,8 @@ use crate::names::shown_path;
 
 /// Returns the paths of `count` outputs, numbered from 0.
 ///
-/// The number replaces `{}`, `%d` or `%03d`. For `{}`, it has as many digits as the last number. `%d` and `%03d` have
-/// the same meaning as in ffmpeg and csplit.
+/// The number replaces `{}`, `%d` or `%03d`. For `{}`, it has as many digits as the last number. The others are as in
+/// ffmpeg and csplit.
 ///
 /// # Errors
 /// If the path is not UTF-8, does not have exactly one placeholder, or has it in the name of a folder.
@@ -51,7 +51,7 @@ fn placeholders(text: &str) -> Vec<Placeholder> {
         if rest.starts_with("{}") {
             placeholders.push(Placeholder { start, end: start + 2, digits: None });
         } else if let Some(rest) = rest.strip_prefix('%') {
-            // Two digits after the zero are enough for the width of any file name.
+            // Two digits after the zero are a sufficient width for any file name.
             let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let digits = &rest[..width];
             let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);

@@ -1,4 +1,4 @@
-//! Parses numbers that users write: sizes in bytes, threads, and sizes of axes.
+//! Parses numbers that users write: bytes, threads, and sizes of axes.
 
 use std::str::FromStr;
 
@@ -52,7 +52,7 @@ impl FromStr for Sizes {
     }
 }
 
-/// A number of bytes, written as digits and optionally K, M, G or T for a power of 1024.
+/// A number of bytes: digits, and optionally K, M, G or T for a power of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes(
     /// The number of bytes.
@@ -89,11 +89,10 @@ impl FromStr for Bytes {
     }
 }
 
-/// The lowest `--max-mem` that is accepted: a page. With memory for only a few elements, a job would not make progress
-/// in a useful time.
+/// The lowest `--max-mem`: a page. With memory for only a few elements, a job would make no useful progress.
 const LEAST_MEMORY: u64 = 4 << 10;
 
-/// The most `--threads` that are accepted: several times the cores of the largest machines.
+/// The most `--threads`: several times the cores of the largest machines.
 const MOST_THREADS: usize = 4096;
 
 /// Parses a memory limit.
@@ -124,7 +123,7 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a number that must be at least 1.
+/// Parses a number of at least 1.
 ///
 /// # Errors
 /// If `text` is not such a number.

@@ -1,4 +1,4 @@
-//! The operators of a request, which are resolved to a chain for each tensor.
+//! The operators of a request, resolved to a chain for each tensor.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -19,32 +19,29 @@ use crate::request::{Argument, Description, Operators, Request};
 /// The operators of a request, before they are resolved for a tensor.
 pub(crate) struct Operation {
     asked: Asked,
-    /// The most memory in bytes that the lengths and indices use while they are converted to a chain.
+    /// The most memory in bytes of the lengths and indices while they are converted to a chain.
     pub numbers_bytes: u64,
-    /// Whether the user wrote the chain as text. Errors then show the position in the text.
+    /// Whether the user wrote the chain as text, so that errors show the position in it.
     pub written: bool,
 }
 
-/// The operators as the user wrote them.
 enum Asked {
-    /// The same chain for all tensors. If a reversal has a single length, the length is repeated as often as a tensor
-    /// needs.
+    /// The same chain for all tensors. The single length of a reversal is repeated as often as a tensor needs.
     Chain { chain: Arc<Chain>, one: Option<OneLength> },
-    /// A chain in the chain language, the lengths and indices from the files that it names, and the chain for tensors
-    /// without axis names.
+    /// A chain in the chain language, the numbers from the files that it names, and the chain for tensors without axis
+    /// names.
     Written {
         text: String,
         numbers: HashMap<String, NumbersFile>,
         unnamed: Result<Arc<Chain>, Failure>,
     },
-    /// One operator whose axes are given by name, with its lengths or indices.
+    /// One operator with axes by name, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<UnresolvedNumbers> },
 }
 
-/// Lengths or indices for an operator whose axes are not resolved yet.
 struct UnresolvedNumbers {
     read: NumbersFile,
-    /// The single length; `None` if there is not exactly one. It is repeated as often as a tensor needs.
+    /// The single length, if there is only one. It is repeated as often as a tensor needs.
     one: Option<i128>,
 }
 
@@ -69,7 +66,7 @@ impl OneLength {
         Some(OneLength { length, axis, batch_axis })
     }
 
-    /// Returns the number of lengths that a tensor of this shape needs. `None` if the tensor does not have the axes.
+    /// Counts the lengths that a tensor of this shape needs. `None` if the tensor does not have the axes.
     fn count(self, shape: &Shape) -> Option<usize> {
         let axis_of = |axis| normalize_axis("axis", axis, shape.rank()).ok();
         let axis = axis_of(self.axis)?;
@@ -82,8 +79,6 @@ impl OneLength {
         }
     }
 
-    /// Returns the reversal for a tensor of this shape.
-    ///
     /// # Errors
     /// If the lengths need more memory than is free, or the length is not valid.
     fn chain(self, shape: &Shape) -> Result<Arc<Chain>, Failure> {
@@ -97,8 +92,8 @@ impl OneLength {
 }
 
 impl Operation {
-    /// Parses the operators of a request. Also returns all input files: first the file whose tensors are moved, then
-    /// the files that the chain names, in the order of the chain's inputs.
+    /// Parses the operators of a request. Also returns all input files: first the one whose tensors are moved, then the
+    /// files that the chain names, in the order of its inputs.
     ///
     /// # Errors
     /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read
@@ -121,7 +116,7 @@ impl Operation {
         Ok((operation, inputs))
     }
 
-    /// Parses a chain in the chain language. Returns it with the files that it reads.
+    /// Parses a chain in the chain language, and returns it with the files that it reads.
     fn written(
         path: &Path,
         described: &Description,
@@ -134,7 +129,7 @@ impl Operation {
             numbers.insert(file.to_owned(), read.clone());
             Ok(read)
         };
-        // Only the syntax is checked here. Axis names are resolved later, for each tensor.
+        // Check only the syntax. Axis names are resolved later, for each tensor.
         let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
         let others = named_files(&chain, path)?;
         let unnamed = Chain::parse(text, known(&numbers)).map(Arc::new).map_err(Failure::refused);
@@ -182,7 +177,7 @@ impl Operation {
         Ok(Operation { numbers_bytes, ..Operation::made(asked) })
     }
 
-    /// Returns whether a tensor that does not have the named axes is left unchanged.
+    /// Returns whether tensors without the named axes are left unchanged.
     pub(crate) fn is_by_name(&self) -> bool {
         matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
     }
@@ -219,7 +214,7 @@ impl Operation {
                     Some(one) => one.chain(shape),
                 }
             }
-            // A scalar among several tensors is excluded: it has none of the named axes, so it is left unchanged.
+            // A scalar among several tensors is excluded here: without axes, it is left unchanged.
             Asked::Written { unnamed, .. }
                 if names_in_file.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
@@ -250,7 +245,7 @@ impl Operation {
     }
 }
 
-/// Returns a function that returns the lengths and indices that the first parse has read.
+/// Returns a reader of the lengths and indices that the first parse has read.
 fn known(
     numbers: &HashMap<String, NumbersFile>,
 ) -> impl Fn(&Unfilled, &str) -> Result<NumbersFile, Failure> {
@@ -295,9 +290,9 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// Parses the lengths or indices of `argument`, which are a list or the name of a file.
+/// Parses the lengths or indices of `argument`: a list, or the name of a file.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
+/// Adds `each` bytes a number to `memory_bytes`.
 fn numbers(
     (argument, text): (&'static str, &str),
     input: &Path,
@@ -319,7 +314,7 @@ fn numbers(
     }
 }
 
-/// Returns whether a string is the name of a file, which need not exist.
+/// Returns whether a text is the name of a file, which need not exist.
 fn names_a_file(text: &str) -> bool {
     let ending = Path::new(text).extension().unwrap_or_default();
     let mut endings = FORMATS.iter().flat_map(Format::endings);
@@ -328,16 +323,16 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// The memory in bytes of a length or an index: an `i128` when it is read, and three `u64` in the operator and in the
-/// table of the move.
+/// The memory in bytes of a length or an index: an `i128` as read, and three `u64` in the operator and the table of the
+/// move.
 const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
-/// The memory in bytes of a length or an index that is also kept for other tensors.
+/// The same if it is also kept for other tensors.
 const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
-/// Reads lengths or indices from a text file. The file contains integers that are separated by commas or white space.
+/// Reads lengths or indices from a text file: integers separated by commas or white space.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
+/// Adds `each` bytes a number to `memory_bytes`.
 fn read_text(
     (argument, file): (&'static str, &str),
     each: u64,
@@ -345,7 +340,7 @@ fn read_text(
 ) -> Result<NumbersFile, Failure> {
     let cannot = |error| Failure::running(format!("{}: cannot read: {error}", Shown(file)));
     let bytes = fs::metadata(file).map_err(cannot)?.len();
-    // A number has at least two bytes in the file: a digit and a separator.
+    // A number takes at least two bytes: a digit and a separator.
     *memory_bytes += bytes + each.saturating_mul(bytes / 2 + 1);
     memory::check(*memory_bytes, None)?;
     let text = fs::read_to_string(file).map_err(cannot)?;
@@ -361,7 +356,7 @@ fn read_text(
 
 /// Reads lengths or indices from a file that contains one integer tensor. `input` is the file whose tensors are moved.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
+/// Adds `each` bytes a number to `memory_bytes`.
 fn read_numbers(
     (argument, file): (&'static str, &str),
     input: &Path,
@@ -399,7 +394,7 @@ fn read_numbers(
     let no_integers =
         || Failure::refused(format!("{}: {argument} must be integers, got {name}", Shown(file)));
     let width = header.element.dtype().width();
-    // A tensor of a type with a width of 0 may have 2^62 elements in a small file.
+    // A tensor of a zero-width type may have 2^62 elements in a small file.
     if width == 0 && elements > 0 {
         return Err(no_integers());
     }

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Setting};
 use crate::names::shown_path;
 use crate::request::{Destination, Written};
 
-/// Writes a file atomically: either the complete file gets the name `path`, or nothing changes.
+/// Writes a file atomically: either the whole file appears at `path`, or nothing changes.
 ///
 /// # Errors
 /// If the file exists and `force` is false, or the file cannot be written.
@@ -34,7 +34,7 @@ pub(crate) fn shown_output(path: &Path) -> String {
     }
 }
 
-/// Returns whether the path is a device or a pipe: it exists, but is neither a file nor a folder.
+/// Returns whether the path exists and is neither a file nor a folder, such as a device or a pipe.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
@@ -62,17 +62,17 @@ impl Destination {
     /// # Errors
     /// If the path exists and must not be overwritten, or its folder does not exist.
     pub(crate) fn check_writable(&self, path: &Path, format: &Format) -> Result<(), Failure> {
-        // With --resume, the path in a bucket contains only the unfinished output.
+        // With --resume, a bucket contains only the unfinished output.
         if self.resume && is_url(path) {
             return Ok(());
         }
         Ok(Output::check_as(format, path, self.overwrite)?)
     }
 
-    /// Returns the format of an output at `path`: the requested format, or the format of the file extension. The format
-    /// of a device or a pipe is .npy.
+    /// Returns the format of an output at `path`: the requested format, or the format of the extension. A device or a
+    /// pipe gets .npy.
     ///
-    /// Returns `None` for the format of the input: no format has the extension, but the input has the same extension.
+    /// `None` means the format of the input: no format has the extension, but the input has the same.
     ///
     /// # Errors
     /// If the extension is unknown.
@@ -88,7 +88,7 @@ impl Destination {
             return Ok(Some(Format::of(Path::new("-"))?));
         }
         if path.is_dir() {
-            // `check` reports that the path is a folder. That is the problem to report, whatever the extension.
+            // `check` reports that the path is a folder, which is the problem whatever its extension.
             Output::check(path, true)?;
         }
         if path.extension().is_some() && path.extension() == input.extension() {
@@ -104,8 +104,8 @@ impl Destination {
     }
 }
 
-/// Returns the format for a request that does not name an output: the format of the input, or, if trundle cannot write
-/// that, the first format that trundle writes and that holds several tensors.
+/// Returns the format for a request without an output: the input's if trundle can write it, otherwise the first
+/// writable format that holds several tensors.
 pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
     let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
     Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])

@@ -17,23 +17,20 @@ use crate::rule::{Rule, assigned};
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
     Copied,
-    /// The tensor's axes are already in the order of its rule.
+    /// Its axes are already in the order of its rule.
     Already(Arc<Rule>),
     Moved(Arc<Rule>),
 }
 
-/// A file, and the plan for each of its tensors.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Returns the output formats that can store the record of axes.
 pub(crate) fn keeping() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.is_written() && format.keeps_metadata())
 }
 
-/// Checks that the output can store the record of axes.
 pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
         return Ok(());
@@ -98,8 +95,7 @@ impl Relaid {
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// Returns the numbers of tensors that are moved, that already have the new order of axes, and that no rule
-    /// names.
+    /// Counts the tensors that are moved, that already have the order, and that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {
@@ -113,7 +109,6 @@ impl Relaid {
     }
 }
 
-/// Formats the result of [`Relaid::counts`] for people.
 pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
     let already = match already {
         0 => String::new(),
@@ -151,7 +146,7 @@ impl Fate {
     }
 }
 
-/// Decides what is done with a tensor that a rule names. `known` is its recorded axes; `None` if there is no record.
+/// Decides what is done with a tensor that a rule names. `known` are its recorded axes, if there are any.
 fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
     match known {
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),

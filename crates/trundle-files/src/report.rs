@@ -22,7 +22,7 @@ use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
 
 impl Decided {
-    /// Describes the work: one sentence, and a line for each tensor. With `verbose`, also describes every pass.
+    /// Describes the work: a sentence and a line for each tensor, with `verbose` also every pass.
     ///
     /// # Errors
     /// If the moves in memory cannot be planned.
@@ -71,8 +71,8 @@ impl Decided {
         format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
     }
 
-    /// Describes the work as JSON. For a chain, returns an object for each tensor that operators are applied to. For
-    /// other work, returns a single object.
+    /// Describes the work as JSON: an object for each tensor that operators are applied to, or a single one for other
+    /// work.
     ///
     /// # Errors
     /// The errors of [`Decided::plan_text`].
@@ -136,7 +136,7 @@ impl Decided {
         })
     }
 
-    /// Returns the tensors that operators are applied to. The result is empty if the work is not a chain.
+    /// Returns the tensors that operators are applied to; empty if the work is not a chain.
     pub fn moved(&self) -> Vec<MovedTensor<'_>> {
         let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
         let wanted = self.decision.wanted();
@@ -159,7 +159,7 @@ impl Decided {
         std::iter::once(&self.opened[0].headers()[wanted.index]).chain(others).collect()
     }
 
-    /// Describes every pass of the moves in memory. The text begins with an empty line.
+    /// Describes every pass of the moves in memory, after an empty line.
     fn stages(&self) -> Result<String, Failure> {
         let mut text = "\n".to_owned();
         for moved in self.moved() {
@@ -180,7 +180,6 @@ impl Decided {
         relaid.lines(self.opened[0].headers(), &out_shapes)
     }
 
-    /// Describes the destination, the metadata that the output cannot hold, and the verification.
     fn destination_lines(&self, job: &Job) -> String {
         let mut lines = encoded_line(job);
         if let Some(output) = self.outputs.first() {
@@ -199,7 +198,7 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    /// Describes the verification in one line. The result is empty if the output is not verified.
+    /// Describes the verification in one line; empty if there is none.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
@@ -220,7 +219,7 @@ pub struct MovedTensor<'a> {
 
 enum InMemory {
     Chain(Box<Plan>),
-    /// The plan of a chain that has several tensors or a constant.
+    /// The plan of a chain with several tensors or a constant.
     Program(Box<ProgramPlan>),
 }
 
@@ -249,7 +248,7 @@ impl MovedTensor<'_> {
         format!("{name}: {element} {} to {}", from.join(", "), self.tensor.out_shape())
     }
 
-    /// Returns a JSON object with the tensor, its operators, and the fields of `plan`.
+    /// Combines the tensor, its operators, and the fields of `plan` in a JSON object.
     pub fn report(&self, plan: Value) -> Value {
         let mut report = json!({
             "file": self.file.to_string_lossy(),
@@ -268,7 +267,7 @@ impl MovedTensor<'_> {
         self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
     }
 
-    /// Plans the move in memory. The output is contiguous, in the axis order that the file will have.
+    /// Plans the move in memory to a contiguous output in the axis order of the file.
     fn in_memory(&self, threads: Option<usize>) -> Result<InMemory, Failure> {
         let MovedTensor { inputs, tensor, chain, .. } = self;
         let width = tensor.element().width();
@@ -331,7 +330,6 @@ impl MovedTensor<'_> {
     }
 }
 
-/// Lists the tuning values that kernels and tiles use on this machine.
 fn tuning_text() -> String {
     let Used { tuning, source, .. } = tuning::used();
     let numbers = tuning.to_string();
@@ -344,7 +342,7 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
-/// States how many chunks would be copied without decoding them. The result is empty if there are none.
+/// Counts the chunks that would be copied encoded; empty if there are none.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
         0 => String::new(),
@@ -485,7 +483,7 @@ pub fn header_report(header: &Header) -> Value {
     report
 }
 
-/// Returns the name that `--bit-order` has for the bit order of packed elements. `None` for elements of whole bytes.
+/// Returns the name of the bit order of packed elements in `--bit-order`. `None` for elements of whole bytes.
 pub fn bit_order(header: &Header) -> Option<&'static str> {
     let packing = header.element.width().packing()?;
     BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)

@@ -19,7 +19,7 @@ use crate::numbers::{Bytes, Sizes};
 pub struct Request {
     /// The input files; `-` is stdin. Only a join accepts several files, and may name the same file more than once.
     pub inputs: Vec<PathBuf>,
-    /// Properties of the files that they do not state themselves.
+    /// Properties that the files do not state themselves.
     pub described: Description,
     /// The name of a tensor, or a pattern of names. `None` selects all tensors.
     pub tensor: Option<String>,
@@ -27,12 +27,12 @@ pub struct Request {
     pub work: Work,
     /// The output.
     pub output: Destination,
-    /// The limits for threads and memory, and the kind of storage.
+    /// The limits on threads and memory, and the kind of storage.
     pub resources: Resources,
 }
 
 impl Request {
-    /// Creates a request for all tensors of the files. It has no output, no limits, and no description of the files.
+    /// Creates a request for all tensors, without an output, limits, and a description of the files.
     pub fn new(inputs: Vec<PathBuf>, work: Work) -> Request {
         let (output, resources) = (Destination::default(), Resources::default());
         Request { inputs, described: Description::default(), tensor: None, work, output, resources }
@@ -54,14 +54,14 @@ pub enum Work {
     },
     /// Join the tensors of several files.
     Join {
-        /// The axis along which the tensors are joined.
+        /// The axis along which they are joined.
         along: Along,
-        /// Attributes that may differ between the files. The output has the values of the first file.
+        /// Attributes that may differ. The output has the values of the first file.
         ignored_attributes: Vec<String>,
     },
     /// Split the tensors of a file into several files.
     Split {
-        /// The axis along which the tensors are split.
+        /// The axis along which they are split.
         axis: Axis,
         /// The sizes of the parts.
         parts: Parts,
@@ -70,7 +70,7 @@ pub enum Work {
     Relayout {
         /// The rules, such as `conv*.weight: o i h w -> o h w i`.
         rules: Vec<String>,
-        /// Files that contain one rule on each line.
+        /// Files with one rule on each line.
         rule_files: Vec<PathBuf>,
     },
 }
@@ -94,7 +94,7 @@ pub enum Operators {
     Call {
         /// The operator's name in the chain language.
         operator: String,
-        /// One argument for each parameter. The argument for lengths or indices is an empty list.
+        /// An argument for each parameter; an empty list for lengths or indices.
         arguments: Vec<Argument>,
         /// The lengths or indices: a list, or the name of a file.
         numbers: String,
@@ -142,7 +142,7 @@ pub enum Axis {
 /// The sizes of the parts along an axis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Parts {
-    /// The number of parts. Their sizes are as equal as possible; if they differ, the first parts are longer by one.
+    /// This number of parts, as equal as possible. The first ones are longer by one if needed.
     Count(usize),
     /// The size of each part.
     Sizes(Sizes),
@@ -161,7 +161,7 @@ impl Parts {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// The format. It takes precedence over the file extension.
+    /// The format, regardless of the file extension.
     pub format: Option<Written<&'static Format>>,
     /// The element type.
     pub dtype: Option<Written<StoredDType>>,
@@ -177,10 +177,10 @@ pub struct Description {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Destination {
-    /// The path, or `-` for stdout. For several outputs it needs a placeholder for their numbers. `None` is allowed
-    /// only for reports.
+    /// The path, or `-` for stdout. Several outputs need a placeholder for their numbers. Only reports can do without a
+    /// path.
     pub path: Option<PathBuf>,
-    /// The format. It takes precedence over the file extension.
+    /// The format, regardless of the file extension.
     pub format: Option<Written<&'static Format>>,
     /// The chunk sizes (default: the source's).
     pub chunks: Option<Written<ChunkSizes>>,
@@ -188,7 +188,7 @@ pub struct Destination {
     pub shards: Option<Written<ChunkSizes>>,
     /// The codecs of the chunks (default: the source's).
     pub codecs: Option<Written<Codecs>>,
-    /// Whether to copy chunks without decoding them, and to refuse work that would need to decode them.
+    /// Whether to copy chunks encoded, and to refuse work that would decode them.
     pub metadata_only: bool,
     /// Whether to replace an existing output.
     pub overwrite: bool,
@@ -208,8 +208,8 @@ pub struct Resources {
     pub max_mem: Option<Bytes>,
     /// The kind of storage of the files (default: detected).
     pub storage: Option<StorageChoice>,
-    /// The number of concurrent tasks that share the threads and the memory. A plan of tasks stores the memory limit of
-    /// one task. It does not store the number of threads, which the caller of each task passes.
+    /// The number of concurrent tasks that share the threads and the memory. A plan of tasks stores the memory of one
+    /// task, but not the threads, which the caller of each task passes.
     pub sharing: Option<NonZeroUsize>,
 }
 
@@ -234,8 +234,7 @@ impl Resources {
         }
     }
 
-    /// Returns the limits for work on `files`. If a file is in a bucket and the storage is not given, the storage is
-    /// [`Storage::BUCKET`].
+    /// Returns the limits for work on `files`. If any is in a bucket, the default storage is [`Storage::BUCKET`].
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));
@@ -252,7 +251,7 @@ pub enum StorageChoice {
     Measure,
 }
 
-/// A value with the text that it was parsed from. A stored request contains the text.
+/// A value with its text. A stored request contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {
     text: String,

@@ -19,9 +19,9 @@ use crate::names::{listed, shown_path};
 #[derive(Debug)]
 pub(crate) struct Rule {
     text: String,
-    /// The option or the line of a file that contains the rule. Messages begin with it.
+    /// Where the rule was given: an option, or the line of a file. Messages begin with it.
     origin: String,
-    /// The pattern of names as the user wrote it. `text` begins with it.
+    /// The pattern of names as written, with which `text` begins.
     names: String,
     pattern: Pattern,
     axes_begin: usize,
@@ -102,12 +102,12 @@ impl Rule {
         Ok(Rule { text, origin, names, pattern, axes_begin, chain, from, to })
     }
 
-    /// Returns whether the rule names a tensor: the pattern matches the name or is equal to it.
+    /// Returns whether the rule names a tensor, by its pattern or literally.
     fn is_for(&self, tensor: &str) -> bool {
         self.names == tensor || self.pattern.matches(tensor)
     }
 
-    /// Checks that the rule fits a tensor and the axis names that the file states.
+    /// Checks that the rule fits a tensor and the axis names in its file.
     ///
     /// # Errors
     /// If the rule does not fit. The message shows the position in the rule.
@@ -171,13 +171,12 @@ fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
     Failure::usage(format!("{}: {error}", rule.origin))
 }
 
-/// Returns the tensor names that are most similar to a pattern, the most similar first.
+/// Returns the tensor names most similar to a pattern, best first.
 fn near<'a>(pattern: &str, headers: &'a [Header]) -> Vec<&'a str> {
     const MOST: usize = 3;
-    /// The least similarity. It is the same as clap's for misspelt words.
+    /// The least similarity, the same as clap's for misspelt words.
     const LIKE: f64 = 0.7;
-    /// The greatest length in bytes of a name to compare. The time of a comparison is proportional to the product of
-    /// both lengths.
+    /// Longer names are skipped: the time of a comparison is proportional to the product of the lengths.
     const MOST_BYTES: usize = 256;
     let name = |header: &'a Header| (strsim::jaro(pattern, &header.name), &header.name[..]);
     let short = headers.iter().filter(|header| header.name.len() <= MOST_BYTES);
@@ -221,7 +220,7 @@ mod tests {
             ("l.[0-3].w", "l.4.w", false),
             ("l.[!0-3].w", "l.4.w", true),
             ("W", "w", false),
-            // Some libraries use such names for the entries of nested dictionaries.
+            // Some libraries name entries of nested dictionaries like this.
             ("['a']['b']", "['a']['b']", true),
             ("[[]'a'[]]*", "['a']['b']", true),
         ];

@@ -22,20 +22,18 @@ pub struct Outcome {
     output: String,
     /// A JSON object for each output tensor, for `--json`.
     pub outputs: Vec<Value>,
-    /// The largest number of passes of any tensor.
+    /// The largest number of passes of a tensor.
     pub passes: usize,
-    /// The time of the run, and whether the output was verified and the run was a resumed one.
+    /// The time, and whether the output was verified or resumed.
     pub ran: trundle_disk::Outcome,
     /// Whether elements keep their positions and only the header states the new axis order.
     by_header: bool,
-    /// The number of input tensors that are not in the output.
     left_out: usize,
-    /// Warnings, which are printed even with `--quiet`: about metadata and codecs that the output does not have, and
-    /// about attributes that differ between the inputs.
+    /// Warnings, which are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
+    /// differ between the inputs.
     pub warnings: Vec<String>,
     more: Value,
-    /// The result of relayout rules: a line for each tensor that a rule names, and the result of
-    /// [`relayout::Relaid::counts`].
+    /// The lines about tensors that relayout rules name, and [`relayout::Relaid::counts`].
     relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
@@ -53,7 +51,7 @@ impl Decided {
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
-            // A comparison does not write anything, so it needs no chunks and no codecs.
+            // A comparison does not write, so chunks and codecs do not apply.
             let (chunks, shards, codecs) = (None, None, None);
             let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
@@ -68,7 +66,7 @@ impl Decided {
         Ok(outcome)
     }
 
-    /// Returns the outcome. The fields that become known when the work runs have default values.
+    /// Returns the outcome without the fields that are known only after the run.
     fn outcome(&self) -> Outcome {
         let Decided { jobs, outputs, decision, .. } = self;
         let all = || jobs.iter().zip(outputs);
@@ -169,7 +167,7 @@ pub fn run_jobs(
     })
 }
 
-/// Records whether a later run could resume the work, and forwards all calls to the observer.
+/// Records whether a later run could resume the work, and forwards all calls.
 struct Watched<'a> {
     observer: &'a dyn Observer,
     is_resumable: AtomicBool,

@@ -17,7 +17,6 @@ use crate::names::{cannot_keep, check_readable, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// The fate of each tensor of a file.
 pub(crate) type Choice = Fates<TensorChain>;
 
 #[derive(Debug)]
@@ -32,12 +31,12 @@ pub(crate) struct TensorChain {
 }
 
 impl Choice {
-    /// Applies the operation to the tensors that `name` selects, or to all tensors. The other tensors are copied. These
-    /// are left out if `only` is true or a file of `format` holds a single tensor.
+    /// Applies the operation to the tensors that `name` selects, or to all. Other tensors are copied, unless `only` is
+    /// true or a file of `format` holds a single tensor.
     ///
     /// # Errors
-    /// The errors of [`select`]. An error is also returned if the operation does not fit a chosen tensor; the
-    /// message lists the tensors that it fits. A tensor that would be copied but cannot be read is also an error.
+    /// The errors of [`select`]. If the operation does not fit a chosen tensor; the message lists the tensors that it
+    /// fits. If a tensor that would be copied cannot be read.
     pub(crate) fn of(
         operation: &Operation,
         inputs: &[Input],
@@ -62,17 +61,17 @@ impl Choice {
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
         for (index, moved) in fitting(operation, inputs, files, name)? {
-            // The chain is empty because the tensor has none of the named axes.
+            // The tensor has none of the named axes.
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
         Ok(Fates(fates))
     }
 
-    /// Returns the memory in bytes that the job uses from beginning to end for lengths, indices and scatter tables.
+    /// Returns the bytes that the job holds throughout: lengths, indices and scatter tables.
     ///
     /// # Errors
-    /// If this memory exceeds the limit.
+    /// If they exceed the memory limit.
     pub(crate) fn held_bytes(
         &self,
         operation: &Operation,
@@ -99,8 +98,7 @@ impl Choice {
     }
 }
 
-/// The memory in bytes of a scatter index: one `u64` each in the operator's table, in the move's table and in a pass's
-/// table.
+/// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
 fn fitting(
@@ -171,7 +169,7 @@ fn fitted(
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
     let (mut shapes, mut others) = (vec![header.shape.clone()], Vec::new());
-    // An empty chain does not read any other tensors.
+    // An empty chain does not read other tensors.
     let named = if chain.ops().is_empty() { 0 } else { files.len() - 1 };
     for (number, path) in inputs.iter().map(Input::path).enumerate().skip(1).take(named) {
         let index = counterpart(&files[number], path, &header.name)?;
@@ -191,8 +189,7 @@ fn fitted(
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
-/// Finds the tensor of another file that belongs to the tensor called `name`: the only tensor of that file, or the
-/// tensor with the same name.
+/// Finds the tensor of another file that goes with `name`: the only one of that file, or the one with the same name.
 ///
 /// # Errors
 /// If the file has no such tensor, or the tensor cannot be read.
@@ -207,8 +204,8 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
     Err(not_found(path, file.headers(), name))
 }
 
-/// Explains the error of an operator in terms of the command's options. `by_name` contains the axis names of the tensor
-/// if the options name axes.
+/// Explains the error of an operator in terms of the command's options. `by_name` has the tensor's axis names if the
+/// options name axes.
 fn said_of(error: &Error, shape: &Shape, by_name: Option<&[String]>) -> String {
     match (error, by_name) {
         (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {

@@ -65,7 +65,6 @@ impl Parts {
     }
 }
 
-/// How a tensor is split: each part along the axis goes to one output.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     rank: usize,
@@ -75,11 +74,10 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Splits a tensor along an axis. Returns `None` if the tensor has no axis with the name.
+    /// Splits a tensor along an axis. Returns `None` if it has no axis with this name.
     ///
     /// # Errors
-    /// If the tensor does not have an axis with the index, or the sizes of the parts do not add up to the size of the
-    /// axis.
+    /// If the tensor does not have an axis with this index, or the parts do not add up to its size.
     fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Option<Cut>, Failure> {
         let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
@@ -93,7 +91,6 @@ impl Cut {
     }
 }
 
-/// A file, and the plan for each tensor that is split.
 pub(crate) struct Parted {
     pub(crate) fates: Fates<Cut>,
     pub(crate) parts: usize,
@@ -140,7 +137,7 @@ impl Parted {
     }
 
     pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
-        // A part has the axes of the whole tensor.
+        // A part has the axes of the whole.
         axes::still_true_of(file, &self.fates.map(|cut| Some((0..cut.rank).collect())))
     }
 

@@ -1,6 +1,6 @@
 //! Files that contain a plan of numbered tasks, for clusters and job arrays.
 //!
-//! A plan contains the request, and how the job was divided into tasks. Each task plans the job of the request again.
+//! A plan contains the request and the task division. Each task plans the job of the request again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::request::{Request, StorageChoice, Work};
 
 const VERSION: u64 = 2;
 
-/// The largest size of a plan file in bytes. A plan contains only a request and a few numbers.
+/// The largest size of a plan file in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A plan of numbered tasks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanFile {
     trundle_tasks: u64,
-    /// The folder to which relative paths in the request refer. It is empty if all paths are absolute.
+    /// The folder from which relative paths in the request start; empty if all paths are absolute.
     folder: PathBuf,
-    /// The request, with the memory limit and the kind of storage for each task.
+    /// The request, with the memory limit and the kind of storage of each task.
     request: Request,
     tasks: TaskPlan,
 }
 
 impl Decided {
     /// Creates the unfinished output and its numbered tasks, and writes the plan to `path`. Each task writes about
-    /// `bytes` bytes. Relative paths in the request refer to the current folder.
+    /// `bytes` bytes. Relative paths in the request start from the current folder.
     ///
     /// # Errors
     /// If the work cannot be divided into tasks, or the output or the plan cannot be written.
@@ -91,7 +91,6 @@ impl Decided {
     }
 }
 
-/// Returns the path of the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     if !matches!(request.work, Work::Chain { .. }) {
         return Err(Failure::refused(
@@ -129,7 +128,7 @@ impl PlanFile {
     /// Parses the text of a plan.
     ///
     /// # Errors
-    /// If the text is not a plan, or was written by another version of trundle.
+    /// If the text is not a plan, or an older trundle wrote it.
     pub fn parse(text: &str) -> Result<PlanFile, Failure> {
         #[derive(Deserialize)]
         struct Version {
@@ -149,10 +148,10 @@ impl PlanFile {
 
     /// Plans the job of the request again, and passes it to `work`. Returns `None` if all tasks are finished.
     ///
-    /// A task uses `threads` threads; if it is `None`, it uses the number in the request.
+    /// A task uses `threads` threads (default: the number in the request).
     ///
     /// # Errors
-    /// If an input has changed since the plan was made, or the unfinished output does not exist.
+    /// If an input has changed since the plan was made, or the unfinished output is missing.
     pub fn join<T>(
         &self,
         threads: Option<usize>,
@@ -176,12 +175,11 @@ impl PlanFile {
         Ok(self.tasks.discard(&output(&self.request)?)?)
     }
 
-    /// Changes to the folder to which relative paths in the request refer.
+    /// Changes to the folder from which relative paths in the request start.
     ///
     /// # Errors
-    /// If the system does not allow it.
+    /// If the folder cannot be entered.
     pub fn go_there(&self) -> Result<(), Failure> {
-        // A plan whose paths are all absolute has no folder.
         if self.folder.as_os_str().is_empty() {
             return Ok(());
         }
@@ -191,10 +189,10 @@ impl PlanFile {
         })
     }
 
-    /// Checks that relative paths in the request refer to the current folder.
+    /// Checks that relative paths in the request start from the current folder.
     ///
     /// # Errors
-    /// If they refer to another folder.
+    /// If they start from another folder.
     pub fn check_here(&self) -> Result<(), Failure> {
         let is_here =
             || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);
@@ -252,7 +250,7 @@ impl PlanFile {
 /// Returns the current folder.
 ///
 /// # Errors
-/// If the system does not report it.
+/// If the system cannot report it.
 fn here() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))

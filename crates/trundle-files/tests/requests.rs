@@ -1,4 +1,4 @@
-//! Tests that requests can be decided, reported, run and divided into tasks without a command line.
+//! Tests requests without a command line: decide, report, run, and divide into tasks.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use trundle_core::DType;
 use crate::StoredDType;
 
 impl StoredDType {
-    /// Returns whether equal bits mean equal values in both types, after differences in byte order and bit order are
-    /// removed. The descriptions of structured types must be equal.
+    /// Returns whether equal bits mean equal values in both types, apart from byte order and bit order. Descriptions of
+    /// structured types must be equal.
     pub fn is_alike(&self, other: &StoredDType) -> bool {
         let is_structured = self.is_structured() || other.is_structured();
         let is_described_alike = !is_structured || self.descr() == other.descr();
@@ -16,8 +16,8 @@ impl StoredDType {
             && is_described_alike
     }
 
-    /// Converts the bytes of elements of `other`, an [alike](StoredDType::is_alike) type, to the byte order of this
-    /// type. The bit order of packed elements is unchanged.
+    /// Converts elements of `other`, an [alike](StoredDType::is_alike) type, to the byte order of this type. The bit
+    /// order of packed elements is unchanged.
     pub fn adopt_byte_order(&self, other: &StoredDType, bytes: &mut [u8]) {
         let number = self.number_bytes();
         if self.byte_order() != other.byte_order() && number > 1 {

@@ -4,19 +4,19 @@ use serde_json::Value;
 
 use crate::attributes;
 
-/// The metadata of a tensor except for its name, type and sizes. An output keeps what its format can represent.
+/// The metadata of a tensor except for its name, type and sizes. Outputs keep what their format can represent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// The name of each axis that has one. The list is empty if no axis has a name.
+    /// The name of each axis that has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes as a JSON object. The object is empty if there are none.
+    /// The attributes as a JSON object; empty if there are none.
     pub attributes: String,
-    /// The bytes of the fill value in little-endian order; `None` if the file does not state it.
+    /// The little-endian bytes of the fill value, if the file states it.
     pub fill: Option<Vec<u8>>,
-    /// Whether the tensor is the only content of the file. It then has the name of the file, and the metadata of the
-    /// file belongs to the tensor.
+    /// Whether the tensor is the only content of the file. It then has the file's name, and the file's metadata belongs
+    /// to it.
     pub is_whole: bool,
-    /// Descriptions of metadata that the reader could not represent, for messages.
+    /// Descriptions of metadata that the reader could not represent.
     pub unread: Vec<String>,
 }
 
@@ -25,8 +25,7 @@ trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fil
 /// The metadata key under which `trundle relayout` records the axes of tensors by name.
 pub const AXES_KEY: &str = "trundle.axes";
 
-/// The attributes that describe how to decode elements or that state their unit, in the conventions of CF, netCDF and
-/// `NIfTI`.
+/// The attributes that state how to decode elements, or their unit, by the conventions of CF, netCDF and `NIfTI`.
 const DECODING: &str = "\
     scale_factor add_offset _FillValue missing_value _Unsigned units calendar scl_slope \
     scl_inter";
@@ -36,7 +35,7 @@ const DECODING: &str = "\
 pub struct Difference {
     /// The name of the attribute.
     pub attribute: &'static str,
-    /// The value in each tensor as JSON; `None` if the tensor does not have the attribute.
+    /// The value in each tensor as JSON; `None` if the attribute is missing.
     pub values: [Option<String>; 2],
 }
 
@@ -56,8 +55,8 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
-    /// Lists the attributes, such as `scale_factor` and `units`, whose values give equal elements of the two tensors
-    /// different meanings.
+    /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors different
+    /// meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
         if self.attributes == other.attributes {
             return Vec::new();
@@ -76,8 +75,8 @@ impl Annotations {
     }
 }
 
-/// Returns whether two attribute values are the same, apart from differences between formats: `1` is the same as `1.0`,
-/// and a list of one value is the same as the value.
+/// Compares two attribute values, apart from differences between formats: `1` is the same as `1.0`, and a list of one
+/// value as the value.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {

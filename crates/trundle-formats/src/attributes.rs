@@ -7,8 +7,8 @@ use serde_json::Value;
 
 type Attributes = serde_json::Map<String, Value>;
 
-/// Converts attributes to pairs of strings, for other formats. A string is unchanged, unless it could be parsed as
-/// JSON. All other values become JSON.
+/// Converts attributes to pairs of strings, for other formats. Strings that could be parsed as JSON, and all other
+/// values, become JSON.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
@@ -18,8 +18,8 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
 }
 
-/// Converts attributes to pairs of strings, for a format whose attributes cannot be objects. A string that contains a
-/// JSON object is unchanged. [`of_metadata_without_objects`] is the inverse.
+/// Converts attributes to pairs of strings, for a format without objects. A string that contains a JSON object is
+/// unchanged; [`of_metadata_without_objects`] reads it.
 #[cfg(feature = "hdf5")]
 pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
     let pairs = attributes.into_iter().flat_map(|(key, value)| match value {
@@ -29,7 +29,7 @@ pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String
     pairs.collect()
 }
 
-/// Converts the pairs of strings of [`to_metadata_without_objects`] to attributes.
+/// Reads the pairs of [`to_metadata_without_objects`].
 #[cfg(feature = "hdf5")]
 pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attributes {
     let mut attributes = of_metadata(metadata);
@@ -44,7 +44,7 @@ fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && matches!(serde_json::from_str(text), Ok(Value::Object(_)))
 }
 
-/// Adds the attributes of groups to the metadata of a file. The key for a group is its path followed by a slash.
+/// Adds the attributes of groups to the metadata of a file. The key of a group is its path and a slash.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn with_groups(
     of_root: Vec<(String, String)>,
@@ -55,8 +55,8 @@ pub(crate) fn with_groups(
     of_root.into_iter().chain(groups).collect()
 }
 
-/// Splits metadata into the attributes of groups, by path, and the pairs of the root. A key names a group if `is_path`
-/// accepts its path, and no tensor has that path or a path above it.
+/// Splits metadata into attributes of groups, by path, and pairs of the root. A key names a group if `is_path` accepts
+/// its path, and no tensor is at or above that path.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn split_groups(
     metadata: &[(String, String)],
@@ -76,14 +76,14 @@ pub(crate) fn split_groups(
     (groups, of_root)
 }
 
-/// Converts the pairs of strings of [`to_metadata`] to attributes.
+/// Reads the pairs of [`to_metadata`].
 pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
     let value =
         |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
 }
 
-/// Formats attributes as a JSON object. Returns an empty string if there are none.
+/// Formats attributes as a JSON object, or as an empty string if there are none.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn to_text(attributes: &Attributes) -> String {
     Value::Object(attributes.clone()).to_string()
 }
 
-/// Parses attributes from a JSON object. Returns none if the text is not an object.
+/// Parses attributes from a JSON object; none if the text is not an object.
 pub(crate) fn of_text(text: &str) -> Attributes {
     match serde_json::from_str(text) {
         Ok(Value::Object(attributes)) => attributes,

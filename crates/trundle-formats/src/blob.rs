@@ -1,4 +1,4 @@
-//! Random access to bytes by several threads. The bytes are in a file or in memory.
+//! Random access by several threads to bytes in a file or in memory.
 //!
 //! [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile) provide atomic outputs and locks.
 
@@ -9,24 +9,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Identifies the content of a blob, so that a later run can detect changes.
 ///
-/// The path is not included, because it differs between machines. The samples distinguish files of the same size and
-/// time.
+/// Paths are excluded, because they differ between machines. Samples distinguish files of the same size and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobIdentity {
     /// The size in bytes.
     pub bytes: u64,
     /// The time of the last write, in nanoseconds since 1970.
     pub modified: u128,
-    /// Some of the bytes, or metadata of some of the chunks.
+    /// Sampled bytes, or metadata of sampled chunks.
     pub samples: Vec<u8>,
 }
 
-/// The number of samples of a file. The first is at the start of the file, and the last at its end.
+/// The number of samples of a file, from its start to its end.
 const SAMPLES: u64 = 16;
 
 const SAMPLE_BYTES: u64 = 4 << 10;
 
-/// Converts a time to nanoseconds since 1970.
 pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
@@ -43,7 +41,7 @@ pub enum EncodedChunk {
     Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
 }
 
-/// Bytes that several threads read and write at any offset. By default, the methods that write return an error.
+/// Bytes that several threads read and write at any offset. Writing fails by default.
 pub trait Blob: Debug + Send + Sync {
     /// Returns the size in bytes.
     ///
@@ -57,7 +55,7 @@ pub trait Blob: Debug + Send + Sync {
     /// If the bytes cannot be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes bytes at `offset`, and returns their number. It may be less than given.
+    /// Writes bytes at `offset`, and returns their number, which may be less than given.
     ///
     /// # Errors
     /// If the bytes cannot be written.
@@ -65,7 +63,7 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Sets the size, and reserves the disk space so that later writes do not run out of space.
+    /// Sets the size and reserves the disk space, so that later writes do not run out of it.
     ///
     /// # Errors
     /// If there is not enough space.
@@ -84,17 +82,16 @@ pub trait Blob: Debug + Send + Sync {
     /// States that the bytes at `offset` will not be needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 
-    /// Sets the number of threads that will read concurrently. It determines how many decoded chunks are cached.
+    /// Sets the number of concurrent readers, which determines how many decoded chunks are cached.
     fn expect_readers(&self, _readers: usize) {}
 
-    /// Returns whether each contiguous range should be written by a single call. This is so if chunks are encoded as a
-    /// whole.
+    /// Returns whether each contiguous range should be written by a single call, because chunks are encoded as a whole.
     fn takes_whole(&self) -> bool {
         false
     }
 
-    /// Returns the encoded shard or chunk at `index` of the tensor whose data begins at byte `tensor`. Returns `None`
-    /// if it was never written; all its elements then have the fill value.
+    /// Returns the encoded shard or chunk at `index` of the tensor whose data begins at byte `tensor`; `None` if it was
+    /// never written, so that all elements have the fill value.
     ///
     /// # Errors
     /// If the chunk cannot be opened, or the data is not in chunks.
@@ -161,7 +158,7 @@ pub trait Blob: Debug + Send + Sync {
     }
 }
 
-/// Reads or writes a blob from front to back.
+/// A reader or writer that goes through a blob from front to back.
 #[derive(Debug)]
 pub struct Sequential<'a>(&'a dyn Blob, u64);
 
@@ -223,7 +220,7 @@ impl Blob for File {
             use rustix::io::Errno;
 
             match rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-                // The file system cannot reserve space, or a sandbox does not allow the call.
+                // The file system cannot reserve space, or a sandbox blocks the call.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => {}
@@ -236,14 +233,14 @@ impl Blob for File {
         self.sync_data()
     }
 
-    /// Writes the pages to the disk and removes them from the page cache.
+    /// Writes the pages to the disk and drops them from the page cache.
     ///
-    /// Otherwise, a file that is used once would displace pages that other programs need, and fresh pages cost more
-    /// than reused ones. On systems other than Linux, nothing is removed.
+    /// A file that is used once would evict pages that other programs need, and fresh pages cost more than reused ones.
+    /// On systems other than Linux, nothing is dropped.
     #[cfg(target_os = "linux")]
     fn forget(&self, offset: u64, bytes: u64) {
         let bytes = std::num::NonZeroU64::new(bytes);
-        // The call is only advice to the system, so its errors do not matter.
+        // This is only advice to the system, so errors do not matter.
         let _ = rustix::fs::fadvise(self, offset, bytes, rustix::fs::Advice::DontNeed);
     }
 
@@ -256,7 +253,7 @@ impl Blob for File {
         let bytes = metadata.len();
         let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
         let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
-        // The samples of a short file are contiguous and cover the whole file.
+        // The samples of a short file are contiguous and cover all of it.
         let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
         for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
             self.read_exact_at(sample, index as u64 * distance)?;

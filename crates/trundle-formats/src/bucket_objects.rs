@@ -7,11 +7,10 @@ use std::sync::{Arc, OnceLock};
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 
-/// A bucket that contains a Zarr store.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) bucket: Arc<Bucket>,
-    /// The first read request that failed. When a store is opened, this is reported instead of a malformed array.
+    /// The first read request that failed. Opening a store reports it instead of a malformed array.
     failure: OnceLock<String>,
 }
 
@@ -110,8 +109,7 @@ impl ObjectStore for Objects {
             match self.bucket.copy(key, &from.bucket, &from.key) {
                 Ok(()) => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-                // The user may not have the permission to copy, or the server may not support the operation. If so,
-                // download and upload the object instead.
+                // The user may lack the permission to copy, or the server the operation. Download and upload instead.
                 Err(_) => {}
             }
         }

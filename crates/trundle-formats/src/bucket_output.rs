@@ -14,53 +14,51 @@ use crate::Problem;
 use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
 
-/// The prefix of the keys that exist only while a store is unfinished.
+/// The prefix of the keys that exist only in an unfinished store.
 pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
 /// The object that identifies the run that writes the store. All keys below the path of the store belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
 
-/// The name of the metadata objects. Readers find no store without them.
+/// The name of the metadata objects, without which readers find no store.
 const METADATA: &str = "zarr.json";
 
 /// The largest size of a tag or a note in bytes.
 pub(crate) const MOST_NOTE_BYTES: u64 = 16 << 20;
 
-/// The unfinished stores of this process. These stores must be removed if a signal ends the process, because
-/// destructors do not run then.
+/// The unfinished stores of this process, to be removed if a signal ends it without running destructors.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
 /// A Zarr store that is being written to a bucket.
 ///
 /// Objects cannot be renamed, so chunks are written to their final keys. [`finish`](BucketOutput::finish) then writes
-/// the metadata. The root's metadata comes last and makes the store visible. If an unfinished store is dropped, its
-/// objects are removed unless it is [kept](BucketOutput::keep).
+/// the metadata, that of the root last, which makes the store visible. Dropping an unfinished store removes its objects
+/// unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     pub(crate) objects: Objects,
     /// The content of the claim.
     pub(crate) tag: String,
-    /// The metadata by key, which is written at the end. The metadata of a kept store is in the bucket instead.
+    /// The metadata by key, to be written at the end. A kept store has it in the bucket instead.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether other processes write to the store, or it is finished. In both cases nothing is removed.
+    /// Whether other processes write to the store, or it is finished. Then nothing is removed.
     is_kept: AtomicBool,
-    /// A lock that writers hold as readers. The removal of the store takes it exclusively.
+    /// Writers hold this lock shared. The removal of the store takes it exclusively.
     writing: RwLock<()>,
 }
 
-/// Removes the unfinished stores of this process that are not kept, before a signal ends the process. After this,
-/// threads that want to write to them wait until the process ends.
+/// Removes the unfinished stores of this process that are not kept, before a signal ends it. Threads that write to them
+/// then wait for the end.
 pub(crate) fn remove_begun() {
     let begun = std::mem::take(&mut *lock(&BEGUN));
     for output in begun.iter().filter_map(Weak::upgrade) {
         std::mem::forget(output.writing.write().unwrap_or_else(PoisonError::into_inner));
         output.remove();
-        // Other threads still have references, so the destructor must not run.
+        // Other threads still hold references, so the destructor must not run.
         std::mem::forget(output);
     }
 }
 
-/// A store in a bucket that a run has begun but not finished.
 pub(crate) struct Unfinished {
     pub(crate) url: String,
     pub(crate) tag: String,
@@ -95,9 +93,9 @@ impl BucketOutput {
     /// Checks that a store can be begun at a URL.
     ///
     /// # Errors
-    /// [`Problem`] if the bucket cannot be read or the path is not empty. With `overwrite`, the unfinished store of an
-    /// earlier run is not an error. A finished store is never replaced, because for a time the old and the new store
-    /// would be mixed.
+    /// [`Problem`] if the bucket cannot be read or the path is not empty. With `overwrite`, an unfinished store of an
+    /// earlier run is not an error. A finished store is never replaced, because the old and the new store would be
+    /// mixed for a time.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
         has_leftover(&Objects::open(url).map_err(Problem::opening)?, overwrite).map(drop)
     }
@@ -105,7 +103,7 @@ impl BucketOutput {
     /// Begins a store at a URL. The tag must be unique.
     ///
     /// # Errors
-    /// The errors of [`BucketOutput::check`]. An error is also returned if the bucket cannot be written to.
+    /// The errors of [`BucketOutput::check`], and if the bucket cannot be written to.
     pub(crate) fn begin(
         url: &str,
         overwrite: bool,
@@ -157,7 +155,7 @@ impl BucketOutput {
         BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
     }
 
-    /// Begins a write. If the store is being removed, waits for the end of the process instead.
+    /// Begins a write. During the removal of the store, waits for the end of the process instead.
     fn writing(&self) -> RwLockReadGuard<'_, ()> {
         self.writing.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,8 +167,7 @@ impl BucketOutput {
         }
     }
 
-    /// Makes the store available to processes that [join](BucketOutput::join) it. It is no longer removed when it is
-    /// dropped.
+    /// Leaves the store to processes that [join](BucketOutput::join) it: dropping it no longer removes it.
     ///
     /// # Errors
     /// [`Problem`] if the metadata cannot be written.
@@ -218,12 +215,12 @@ impl BucketOutput {
             return Err(Problem::NotReplaced);
         }
         self.is_kept.store(true, Ordering::Relaxed);
-        // In a finished store, the claim has no meaning. If it cannot be removed, the next run removes it.
+        // In a finished store, the claim has no meaning. If it remains, the next run removes it.
         let _ = clear(bucket, UNFINISHED);
         Ok(())
     }
 
-    /// Returns whether the store is still claimed by this run. It is not if it was finished or removed.
+    /// Returns whether the store is still claimed by this run: neither finished nor removed.
     pub(crate) fn is_there(&self) -> bool {
         is_claimed(&self.objects, &self.tag).unwrap_or(false)
     }
@@ -239,8 +236,7 @@ impl Drop for BucketOutput {
     }
 }
 
-/// Returns whether the path contains the unfinished store of an interrupted run. Returns an error if it contains
-/// anything else.
+/// Returns whether the path contains the unfinished store of an interrupted run. Anything else is an error.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     if objects.bucket.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
@@ -255,7 +251,7 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     }
 }
 
-/// Removes all objects below a path, and the claim last. If the removal fails, the claim still marks the rest as
+/// Removes all objects below a path, the claim last: if the removal fails, the claim still marks the rest as
 /// unfinished.
 fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
     bucket.remove_below(path, CLAIM)?;
@@ -271,8 +267,7 @@ fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
 fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
     match objects.bucket.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
-        // If the answer to a request is lost, the request is repeated, and may then find the object that it created
-        // itself.
+        // A request is repeated if its answer was lost, and may then find the object that it created itself.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Ok(objects.bucket.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
@@ -280,12 +275,11 @@ fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bo
     }
 }
 
-/// Returns the random part of a tag, which consists of letters and digits.
+/// Returns the random part of a tag: letters and digits.
 fn own(tag: &str) -> &str {
     tag.rsplit_once('-').map_or(tag, |(_, own)| own)
 }
 
-/// Returns whether the object is the metadata of an array or group.
 fn is_metadata(key: &str) -> bool {
     Path::new(key).file_name().is_some_and(|name| name == METADATA)
 }

@@ -29,10 +29,10 @@ pub(crate) enum Codec {
         shuffle: String,
         /// The size of a block in bytes; 0 if Blosc chooses it.
         block_bytes: usize,
-        /// Blosc's type size in bytes; `None` if it is the size of the tensor's elements.
+        /// Blosc's type size in bytes, if it differs from the size of the tensor's elements.
         element_bytes: Option<usize>,
     },
-    /// A codec that stores the first bytes of all elements, then their second bytes, and so on.
+    /// Stores the first bytes of all elements, then their second bytes, and so on.
     Shuffle {
         element_bytes: usize,
     },
@@ -55,14 +55,14 @@ pub(crate) const BLOSC_SHUFFLES: [&str; 3] = ["noshuffle", "shuffle", "bitshuffl
 /// The lowest and the highest level of zstd; 0 stands for zstd's default level.
 const ZSTD_LEVELS: (i32, i32) = (-131_072, 22);
 
-/// The highest level of gzip and Blosc. Level 0 stores data without compression.
+/// The highest level of gzip and Blosc. Level 0 does not compress.
 pub(crate) const MOST_LEVEL: u8 = 9;
 
 /// The largest size in bytes of Blosc's blocks, and of the elements of shuffle. Chunks are not larger.
 const MOST_BYTES: usize = i32::MAX as usize;
 
 impl Default for Codecs {
-    /// Returns zstd at its default level, which is a good choice if nothing is known about the data.
+    /// Returns zstd at its default level, a good choice for unknown data.
     fn default() -> Codecs {
         Codecs(vec![Codec::Zstd { level: 3, checksum: false }])
     }
@@ -79,11 +79,10 @@ impl Codecs {
         self.0.len()
     }
 
-    /// Returns the working memory in bytes of a thread that encodes chunks of `chunk_bytes` bytes. Its input and output
-    /// are not included.
+    /// Returns the working memory in bytes of a thread that encodes chunks of `chunk_bytes` bytes, without its input
+    /// and output.
     ///
-    /// The numbers for zstd come from `ZSTD_estimateCCtxSize` of zstd 1.5 for inputs of this size, rounded to whole
-    /// MiB.
+    /// The numbers for zstd are `ZSTD_estimateCCtxSize` of zstd 1.5 for inputs of this size, rounded to whole MiB.
     pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {
             let of_blocks = blocks(codec, 3, chunk_bytes);
@@ -113,14 +112,14 @@ impl Codecs {
         self.0.iter().map(of_codec).max().unwrap_or(0)
     }
 
-    /// Returns the working memory in bytes of a thread that decodes chunks. Its input and output are not included.
+    /// Returns the working memory in bytes of a thread that decodes chunks, without its input and output.
     pub fn decoding_bytes(&self, chunk_bytes: usize) -> usize {
         self.0.iter().map(|codec| blocks(codec, 3, chunk_bytes)).max().unwrap_or(0)
     }
 
     /// Estimates the time in picoseconds that one core takes to decode a byte of a chunk.
     ///
-    /// The numbers were measured on a core of 2023 with data that compresses by a quarter.
+    /// Measured on a core of 2023 with numbers that compress by a quarter.
     pub fn decoding_picoseconds(&self) -> u64 {
         let of_codec = |codec: &Codec| match codec {
             Codec::Zstd { .. } => 1000,
@@ -136,8 +135,7 @@ impl Codecs {
         self.0.iter().map(of_codec).sum()
     }
 
-    /// Estimates the time in picoseconds that one core takes to encode a byte of a chunk. The estimate is right within
-    /// a factor of four.
+    /// Estimates the time in picoseconds that one core takes to encode a byte of a chunk, within a factor of four.
     pub fn encoding_picoseconds(&self) -> u64 {
         let of_level = |level: u8, [low, usual, high]: [u64; 3]| match level {
             0..=3 => low,
@@ -166,7 +164,7 @@ impl Codecs {
     }
 }
 
-/// Returns the size in bytes of `count` blocks of Blosc, which allocates them as working memory; 0 for other codecs.
+/// Returns the bytes of `count` Blosc blocks, which Blosc allocates as working memory; 0 for other codecs.
 fn blocks(codec: &Codec, count: usize, chunk_bytes: usize) -> usize {
     /// The largest block in bytes, unless `block_bytes` is larger.
     const MOST_BLOCK: usize = 1 << 20;
@@ -263,7 +261,7 @@ impl FromStr for Codec {
 
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
-/// Parses a number within these limits. Returns `None` without a word.
+/// Parses a number within these limits, if there is a word.
 fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
@@ -273,7 +271,7 @@ where
     read.map(Some).ok_or_else(|| format!("\"{word}\" is not {what}: {least} to {most}"))
 }
 
-/// Checks that a word is in the list. Returns `None` without a word.
+/// Checks that a word, if there is one, is in the list.
 fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(word) = word else { return Ok(None) };
     let found = known.iter().find(|known| **known == word);

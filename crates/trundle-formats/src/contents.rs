@@ -14,27 +14,25 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Returns the error for a file without readable entries. The error names this entry.
+    /// Returns the error for a file without readable entries, which names this entry.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::member(self.name, self.problem)
     }
 }
 
-/// The tensors, the metadata and the other entries that a file lists.
 #[derive(Default)]
 pub(crate) struct Listing {
     pub(crate) headers: Vec<Header>,
-    /// The metadata of the file as pairs of strings, in the order of the file.
+    /// The metadata of the file, in its order.
     pub(crate) metadata: Vec<(String, String)>,
-    /// Descriptions of file metadata that the reader could not represent.
+    /// Descriptions of metadata that the reader could not represent.
     pub(crate) unread: Vec<String>,
-    /// The entries that are not tensors, or that are tensors that cannot be read.
+    /// The entries that are not readable tensors.
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
 /// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// Returns the tensors and the other entries that the file lists.
     fn listing(&self) -> &Listing;
 
     /// Reads a stream to its end and checks that it is complete.
@@ -42,7 +40,7 @@ pub(crate) trait Contents: Send {
         Ok(())
     }
 
-    /// Returns the blob to which [`Header::data_offset`] refers; `None` if the file cannot be read at any position.
+    /// Returns the bytes to which [`Header::data_offset`] refers; `None` if they do not allow random access.
     fn blob(&self) -> Option<&dyn Blob>;
 
     /// Returns whether the file contains CRC-32 values of the data.
@@ -50,7 +48,6 @@ pub(crate) trait Contents: Send {
         false
     }
 
-    /// Reads the data of the tensor at `index`.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         let bytes = self.listing().headers[index].data_bytes;
         let mut data = Vec::new();
@@ -59,7 +56,6 @@ pub(crate) trait Contents: Send {
         Ok(data)
     }
 
-    /// Copies the data of the tensor at `index` to `out`, in parts.
     fn copy_to(
         &mut self,
         index: usize,

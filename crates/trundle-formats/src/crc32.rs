@@ -7,8 +7,8 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Returns the CRC-32 of two consecutive byte ranges, given their own CRC-32s and the length of the second range. With
-/// this function, parts can be written in any order.
+/// Returns the CRC-32 of two consecutive byte ranges from the CRC-32 of each and the length of the second. This allows
+/// parts to be written in any order.
 pub fn combined_crc32(first: u32, second: u32, second_bytes: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial(first);
     hasher.combine(&Hasher::new_with_initial_len(second, second_bytes));
@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn parts_give_the_checksum_of_the_whole() {
-        // The expected value is the check value of CRC-32/ISO-HDLC in the CRC catalogue.
+        // The check value of CRC-32/ISO-HDLC in the CRC catalogue.
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         for at in 0..=9 {
             let (first, second) = b"123456789".split_at(at);

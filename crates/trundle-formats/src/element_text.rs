@@ -4,7 +4,7 @@ use trundle_core::DType;
 
 use crate::StoredDType;
 
-/// The most bytes that are shown of an element that is not a number.
+/// The most bytes shown of an element that is not a number.
 const MOST_BYTES: usize = 16;
 
 impl StoredDType {
@@ -16,8 +16,8 @@ impl StoredDType {
             .unwrap_or_else(|| hexadecimal(bytes.iter()))
     }
 
-    /// Formats the bits of one element in hexadecimal. The most significant byte of a number comes first; the bytes of
-    /// other elements have their stored order.
+    /// Formats the bits of one element in hexadecimal: numbers with the most significant byte first, others in stored
+    /// order.
     pub fn bits_text(&self, bytes: &[u8]) -> String {
         let is_number =
             !matches!(self.dtype(), DType::Bytes(_) | DType::Complex64 | DType::Complex128);
@@ -55,7 +55,6 @@ impl StoredDType {
         }
     }
 
-    /// Formats an element that is a string of fixed size; `None` for other elements.
     fn words(&self, bytes: &[u8]) -> Option<String> {
         if let Some([text]) = self.strings(bytes).as_deref() {
             return Some(format!("{text:?}"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Shown;
 
-/// A problem, and the file that has it. The message is a single line. Control characters of names are escaped.
+/// A problem, and the file that has it. The message is a single line, with control characters in names escaped.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", Shown(.file), Shown(.problem))]
 pub struct Error {
@@ -17,7 +17,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error for the file at `path`. If the path is `-`, the file is called `stream`.
+    /// Creates an error for the file at `path`; `stream` is the name of `-`.
     pub(crate) fn at(path: &Path, stream: &str, problem: Problem) -> Error {
         Error { file: file_name(path, stream), problem }
     }
@@ -31,11 +31,11 @@ impl Error {
 /// The kind of failure of an [`Error`], which determines the exit code of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitClass {
-    /// A failure while running: an error of reading or writing, a full disk, or too little memory. The exit code is 1.
+    /// A failure while running: reading, writing, a full disk, or too little memory. The exit code is 1.
     Failed,
-    /// Wrong usage: an unknown file extension, an output that exists, or a type that was not given. The exit code is 2.
+    /// Wrong usage: an unknown file extension, an output that exists, a missing type. The exit code is 2.
     Usage,
-    /// An input that is malformed or not supported. The exit code is 3.
+    /// An input is malformed or not supported. The exit code is 3.
     Refused,
 }
 
@@ -43,10 +43,10 @@ pub enum ExitClass {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The system returned an error of reading or writing.
+    /// Reading or writing failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// The operation that failed: the words that follow "cannot" in the message.
+        /// The operation that failed, as it follows "cannot" in the message.
         doing: &'static str,
         /// The system's error.
         source: io::Error,
@@ -62,7 +62,7 @@ pub enum Problem {
     UnknownEnding {
         /// The extension with its dot; empty if the path has none.
         ending: String,
-        /// The known extensions, each with its dot. For an output, only the extensions of formats that can be written.
+        /// The known extensions, each with its dot; for an output, of writable formats only.
         known: Vec<String>,
     },
     /// The output exists.
@@ -74,15 +74,15 @@ pub enum Problem {
     /// A file is needed, but the path is a folder.
     #[error("is a folder")]
     Folder,
-    /// The path is a folder that is not a Zarr store, so it is not overwritten.
+    /// The path is a folder that is not a Zarr store. It is not overwritten.
     #[error("is a folder but not a Zarr store, so it is not overwritten")]
     OtherFolder,
-    /// A Zarr store exists at this path in a bucket, so it is not overwritten.
+    /// A Zarr store exists at this path in a bucket. It is not overwritten.
     #[error(
         "already exists, and trundle does not overwrite a store in a bucket: remove it first, or choose another name"
     )]
     NotReplaced,
-    /// Another process writes to the same path in a bucket, or was interrupted while it did.
+    /// Another process writes to the same path in a bucket, or was interrupted.
     #[error("is being written by another process, or an interrupted process left it unfinished")]
     Unfinished,
     /// The folder of the output does not exist.
@@ -96,7 +96,7 @@ pub enum Problem {
         /// The path of the kept file or folder.
         path: PathBuf,
     },
-    /// A file of the format holds exactly one tensor, but another number of tensors was given.
+    /// The format holds exactly one tensor, but another number was given.
     #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]
     OneTensor {
         /// The name of the format.
@@ -114,38 +114,38 @@ pub enum Problem {
         /// The property that the format cannot represent.
         why: String,
     },
-    /// The number of CRC-32 values is not the number of tensors.
+    /// The number of CRC-32 values is wrong.
     #[error("each tensor needs a CRC-32: expected {expected}, got {got}")]
     Crc32s {
-        /// The number of tensors in the file.
+        /// The number of tensors.
         expected: usize,
-        /// The number of values that were given.
+        /// The number of values given.
         got: usize,
     },
-    /// The number of bytes that were given is not the size of the tensor.
+    /// The bytes given do not match the size of the tensor.
     #[error("tensor \"{name}\" needs {}, got {got}", in_bytes(*expected as u64))]
     DataSize {
         /// The name of the tensor.
         name: String,
         /// The size of the tensor in bytes, from its shape and type.
         expected: usize,
-        /// The number of bytes that were given.
+        /// The number of bytes given.
         got: usize,
     },
     /// The content does not conform to its format.
     #[error("{0}")]
     Malformed(String),
-    /// The content is valid, but trundle does not support it.
+    /// The content is valid, but not supported.
     #[error("{0}")]
     Unsupported(String),
     /// The content ends too early.
     #[error("truncated: {part} should have {}, but has {got}", in_bytes(*expected))]
     Truncated {
-        /// The part that is incomplete.
+        /// The incomplete part.
         part: &'static str,
-        /// The number of bytes that the part should have.
+        /// The bytes that it should have.
         expected: u64,
-        /// The number of bytes that the part has.
+        /// The bytes that it has.
         got: u64,
     },
     /// The data would begin beyond the end of the file.
@@ -156,18 +156,18 @@ pub enum Problem {
         /// The size of the file in bytes.
         length: u64,
     },
-    /// There is more data than the tensor needs, and the format does not allow that.
+    /// There is more data than the tensor needs, in a format that does not allow it.
     #[error("the tensor needs {}, but there are {got}", in_bytes(*expected))]
     DataLeft {
         /// The size of the tensor in bytes.
         expected: u64,
-        /// The number of bytes that were found. Reading a stream stops as soon as there are too many.
+        /// The bytes found. Reading a stream stops as soon as there are too many.
         got: u64,
     },
     /// The file lacks information that only a [`TensorHint`](crate::TensorHint) can give.
     #[error("{0}")]
     HintMissing(&'static str),
-    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file itself states where its data begins.
+    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data begins.
     #[error("states where its data begins: an offset works for raw bytes only")]
     Offset,
     /// The content contradicts its [`TensorHint`](crate::TensorHint).
@@ -178,7 +178,7 @@ pub enum Problem {
     Member {
         /// The name of the member.
         member: String,
-        /// The problem of the member.
+        /// The problem.
         problem: Box<Problem>,
     },
     /// The shape is too large to be addressed.
@@ -191,13 +191,13 @@ impl Problem {
         Problem::Unsupported(why.into())
     }
 
-    /// Returns the error for a file whose header is malformed.
+    /// Returns the error for a malformed header.
     pub(crate) fn header(what: impl Display) -> Problem {
         Problem::Malformed(format!("malformed header: {what}"))
     }
 
-    /// Returns the error for a file that does not begin with the magic of its format. `kind` is the name of the format
-    /// with its article, such as `a GGUF`.
+    /// Returns the error for a file that does not begin with the magic of its format. `kind` is the format with its
+    /// article, such as `a GGUF`.
     pub(crate) fn magic(kind: &str, found: &[u8], expected: &[u8]) -> Problem {
         let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
         Problem::Malformed(format!(
@@ -205,7 +205,6 @@ impl Problem {
         ))
     }
 
-    /// Returns a problem with a member of an archive, or with an entry of another file.
     pub(crate) fn member(name: impl Into<String>, problem: Problem) -> Problem {
         Problem::Member { member: name.into(), problem: Box::new(problem) }
     }
@@ -286,7 +285,7 @@ pub(crate) fn in_bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
-/// Formats a list of names for messages: their number, and the names or the first of them.
+/// Formats names for messages: their number, and the first ones.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
@@ -296,7 +295,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the name of the file at `path` for messages. If the path is `-`, this is `stream`.
+/// Returns the name of the file at `path` for messages; `stream` for `-`.
 pub(crate) fn file_name(path: &Path, stream: &str) -> String {
     if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }

@@ -12,20 +12,18 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
-/// Creates an output that is a folder, and returns a blob to which its data is written.
+/// Creates an output that is a folder, and returns its data for writing.
 type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-/// The place to which a folder is written.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "no other format has folders"))]
 pub(crate) enum NewFolder<'a> {
-    /// This folder, which is empty. A single process writes to it.
+    /// An empty folder to which one process writes.
     Alone(&'a Path),
-    /// This folder, to which several processes write. One of them has created the output. Each file is created in
-    /// `made_in` and then renamed.
+    /// A folder to which several processes write, one of which has created the output. Files are created in `made_in`
+    /// and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
-    /// A bucket. If there is a list of written files, several processes write to the store, and one of them has created
-    /// it.
+    /// A bucket. With a list of written files, several processes write to the store, and one of them has created it.
     #[cfg(feature = "s3")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
@@ -38,10 +36,10 @@ pub struct Format {
     pub(crate) holds_one: bool,
     pub(crate) keeps: Keeps,
     pub(crate) states_column_major: bool,
-    /// Returns whether a file has this format, given its first [`FIRST_BYTES`] bytes, or all bytes of a shorter file.
+    /// Returns whether a file with these first [`FIRST_BYTES`] bytes (all bytes of a shorter file) has this format.
     pub(crate) begins: fn(&[u8]) -> bool,
     pub(crate) open: Open,
-    /// `None` for a format that trundle only reads.
+    /// `None` for a format that is only read.
     pub(crate) skeleton: Option<MakeFrame>,
     /// `None` unless the files of the format are folders.
     pub(crate) folder: Option<FolderFormat>,
@@ -57,17 +55,15 @@ pub(crate) enum Keeps {
     All,
 }
 
-/// The functions of a format whose files are folders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FolderFormat {
     pub(crate) name: &'static str,
-    /// Returns whether the folder at a path has this format.
     pub(crate) is_one: fn(&Path) -> bool,
     pub(crate) begin: BeginFolder,
 }
 
-/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header, which is
-/// this long.
+/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header of this
+/// length.
 pub(crate) const FIRST_BYTES: usize = 348;
 
 /// The first bytes of a gzip file (RFC 1952, 2.3.1).
@@ -79,7 +75,7 @@ pub(crate) fn gzip_refused() -> Problem {
 }
 
 impl Format {
-    /// Returns the name of the format, which is also its usual file extension.
+    /// Returns the name of the format, its usual file extension.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -89,13 +85,12 @@ impl Format {
         self.skeleton.is_some()
     }
 
-    /// Returns whether files of the format are folders. Their data is in chunks and little-endian.
+    /// Returns whether files of the format are folders, whose data is in chunks and little-endian.
     pub fn is_folder(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Returns the type with which elements of this type are stored. Formats whose files are folders store them
-    /// little-endian.
+    /// Returns the type with which such elements are stored. Formats whose files are folders store them little-endian.
     pub fn element_as_written(&self, element: &StoredDType) -> StoredDType {
         if self.is_folder() { element.to_little_endian() } else { element.clone() }
     }
@@ -105,17 +100,17 @@ impl Format {
         self.endings
     }
 
-    /// Returns whether a file of the format holds exactly one tensor, which has the name of the file.
+    /// Returns whether a file of the format holds exactly one tensor, named after the file.
     pub fn holds_one(&self) -> bool {
         self.holds_one
     }
 
-    /// Returns whether a file of the format can hold metadata, as pairs of strings.
+    /// Returns whether the format can hold metadata, as pairs of strings.
     pub fn keeps_metadata(&self) -> bool {
         self.keeps != Keeps::Nothing
     }
 
-    /// Returns whether a file of the format can hold the [`Annotations`](crate::Annotations) of tensors.
+    /// Returns whether the format can hold the [`Annotations`](crate::Annotations) of tensors.
     pub fn keeps_annotations(&self) -> bool {
         self.keeps == Keeps::All
     }
@@ -125,7 +120,7 @@ impl Format {
         self.keeps_annotations() && !self.is_folder()
     }
 
-    /// Returns whether a file of the format can state that its data is column-major.
+    /// Returns whether the format can state that data is column-major.
     pub fn states_column_major(&self) -> bool {
         self.states_column_major
     }
@@ -134,10 +129,9 @@ impl Format {
     /// the format [cannot hold it](Format::keeps_metadata).
     ///
     /// # Errors
-    /// [`Problem::OneTensor`] if the format holds exactly one tensor and another number is given;
-    /// [`Problem::CannotHold`] if the name, the order or the element type of a tensor cannot be represented;
-    /// [`Problem::Unsupported`] if the file or its header would be too long, or if trundle [does not
-    /// write](Format::is_written) the format.
+    /// [`Problem::OneTensor`] if the format holds exactly one tensor and the number differs; [`Problem::CannotHold`] if
+    /// the name, order or element type of a tensor cannot be represented; [`Problem::Unsupported`] if the file or its
+    /// header would be too long, or the format is [not written](Format::is_written).
     pub fn skeleton(
         &self,
         tensors: &[Described<'_>],

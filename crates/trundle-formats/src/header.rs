@@ -9,30 +9,30 @@ use crate::{Annotations, Codecs, Problem, StoredDType};
 /// Everything about a tensor of a file except for its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The name of the tensor. If the format has no names, the file name without its extension, or `stdin`.
+    /// The name of the tensor; in formats without names, the file name without its extension, or `stdin`.
     pub name: String,
     /// The element type.
     pub element: StoredDType,
     /// The sizes of the axes.
     pub shape: Shape,
-    /// The order of the elements, which are contiguous.
+    /// The order of the contiguous elements.
     pub order: Order,
-    /// The offset of the data from the start of the file, in bytes. `None` for compressed data, which can only be read
-    /// from front to back.
+    /// The offset of the data from the start of the file in bytes; `None` for compressed data, which is read from front
+    /// to back.
     pub data_offset: Option<u64>,
     /// The size of the data in bytes.
     pub data_bytes: usize,
-    /// The sizes of a chunk, each at least 1; `None` if the data is not in chunks.
+    /// The sizes of a chunk, each at least 1, if the data is in chunks.
     ///
-    /// The data at `data_offset` then consists of the chunks, one after the other in row-major order. The elements of a
-    /// chunk are row-major, or have the order in `encoding`. Chunks at the edges have the full size, and padding beyond
-    /// the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous tensor.
+    /// The data at `data_offset` is then one chunk after the other, in row-major order. Elements of a chunk are
+    /// row-major, or in the order of `encoding`. Chunks at the edges have the full size, with padding beyond the
+    /// tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous tensor.
     pub chunk: Option<Vec<usize>>,
-    /// The encoding of the chunks. `None` if there are no chunks, or the reader does not report their encoding.
+    /// The encoding of the chunks, if there are any and the reader reports it.
     pub encoding: Option<Encoding>,
-    /// For each axis, whether it is unlimited. The list is empty if no axis is unlimited.
+    /// For each axis, whether it is unlimited; empty if no axis is.
     pub unlimited: Vec<bool>,
-    /// The estimated time in picoseconds that one core takes to decode a byte of a chunk; 0 if the data is not encoded.
+    /// The estimated picoseconds that one core takes to decode a byte of a chunk; 0 for unencoded data.
     pub decoding_picoseconds: u64,
     /// Other metadata.
     pub annotations: Annotations,
@@ -53,7 +53,7 @@ trundle_core::fingerprint!(struct Header {
 /// The encoding of the chunks of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoding {
-    /// The sizes of a shard, which is a file with several chunks; `None` if there are no shards.
+    /// The sizes of a shard, a file with several chunks, if there are shards.
     pub shard: Option<Vec<usize>>,
     /// The axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
     pub order: Option<Vec<usize>>,
@@ -63,17 +63,16 @@ pub struct Encoding {
     pub not_kept: Vec<String>,
     /// Whether encoding a chunk with `codecs` reproduces its stored bytes.
     pub as_written: bool,
-    /// The memory in bytes that each decoding thread needs for the codecs in `not_kept`.
+    /// The bytes of memory that each decoding thread needs for the codecs in `not_kept`.
     pub decoding_bytes: usize,
 }
 
 trundle_core::fingerprint!(struct Encoding { shard, order, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
-    /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor and whose chunks are
-    /// unchanged.
+    /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor, with unchanged chunks.
     ///
-    /// If the result has other axes, `axes` must be `None`. The returned encoding then has no shards, and is row-major.
+    /// `axes` is `None` if the result has other axes. It then has no shards, and is row-major.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Encoding {
         let of = |shard: &Vec<usize>, axes: &[usize]| -> Option<Vec<usize>> {
@@ -93,8 +92,6 @@ impl Encoding {
 }
 
 impl Header {
-    /// Creates the header of a contiguous row-major tensor without other metadata.
-    ///
     /// # Errors
     /// If the tensor has more bytes than can be addressed.
     pub(crate) fn row_major(
@@ -120,12 +117,11 @@ impl Header {
         })
     }
 
-    /// Returns the layout of the elements, in bytes from the start of the data. For packed elements, the unit is one
-    /// element instead of one byte.
+    /// Returns the layout of the elements from the start of the data, in bytes or in packed elements.
     ///
     /// # Errors
-    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes. This does not
-    /// happen for a header of a [`TensorFile`](crate::TensorFile).
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes; never for a
+    /// header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
         let width = self.element.width().units();
         match self.order {
@@ -135,7 +131,6 @@ impl Header {
     }
 }
 
-/// Returns the shape with the sizes that the header of a file states for a tensor.
 pub(crate) fn checked_shape(
     name: &str,
     sizes: impl IntoIterator<Item = u64>,
@@ -145,7 +140,6 @@ pub(crate) fn checked_shape(
     Ok(Shape::new(sizes.map_err(too_large)?)?)
 }
 
-/// Returns the offset in the file of data that begins `offset` bytes after `start`.
 pub(crate) fn checked_offset(name: &str, start: u64, offset: u64) -> Result<u64, Problem> {
     start.checked_add(offset).ok_or_else(|| {
         Problem::header(format!(
@@ -154,12 +148,12 @@ pub(crate) fn checked_offset(name: &str, start: u64, offset: u64) -> Result<u64,
     })
 }
 
-/// The axis that varies fastest in the storage of a contiguous tensor.
+/// The axis of a contiguous tensor that varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The last axis varies fastest (C order).
+    /// The last one: C order.
     RowMajor,
-    /// The first axis varies fastest (Fortran order).
+    /// The first one: Fortran order.
     ColumnMajor,
 }
 

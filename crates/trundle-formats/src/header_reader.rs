@@ -6,7 +6,6 @@ use crate::Problem;
 use crate::error::in_bytes;
 use crate::source::{Source, read_exactly};
 
-/// Reads a header up to a limit, and tracks its position.
 pub(crate) struct HeaderReader<'a> {
     input: Box<dyn Read + 'a>,
     /// The offset from the start of the source, in bytes.
@@ -15,8 +14,7 @@ pub(crate) struct HeaderReader<'a> {
 }
 
 impl<'a> HeaderReader<'a> {
-    /// Creates a reader of at most `most` bytes. From a seekable source, it may read further ahead. From a stream, it
-    /// reads only the bytes of the header.
+    /// Creates a reader of at most `most` bytes. A seekable source may be read further ahead, but a stream is not.
     pub(crate) fn new(source: &'a mut Source, most: u64) -> HeaderReader<'a> {
         let input: Box<dyn Read + 'a> = match source.length() {
             Some(_) => Box::new(BufReader::new(source)),
@@ -29,10 +27,10 @@ impl<'a> HeaderReader<'a> {
         self.position
     }
 
-    /// Reads the next `bytes` bytes. Errors name them `part`. No more memory is reserved than the source has bytes.
+    /// Reads the next `bytes` bytes, which errors name `part`. Reserves no more memory than the source has bytes.
     ///
     /// # Errors
-    /// [`Problem::Truncated`] if the source is too short, or [`Problem::Unsupported`] if the limit is exceeded.
+    /// [`Problem::Truncated`] if the source ends, or [`Problem::Unsupported`] beyond the limit.
     pub(crate) fn bytes(&mut self, part: &'static str, bytes: u64) -> Result<Vec<u8>, Problem> {
         let bytes = self.advance(bytes)?;
         read_exactly(&mut self.input, part, bytes)
@@ -58,10 +56,10 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// Reads the next line. The line feed at its end, and a carriage return before it, are removed.
+    /// Reads the next line, without the line feed at its end and a carriage return before it.
     ///
     /// # Errors
-    /// The errors of [`HeaderReader::bytes`]. An error is also returned if the source ends before the line does.
+    /// The errors of [`HeaderReader::bytes`], also if the source ends before the line does.
     pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
         let mut line = Vec::new();
         loop {
@@ -76,7 +74,7 @@ impl<'a> HeaderReader<'a> {
         Ok(line)
     }
 
-    /// Advances the position by `bytes` bytes. Returns an error if the limit is exceeded.
+    /// Advances the position, if it stays within the limit.
     fn advance(&mut self, bytes: u64) -> Result<usize, Problem> {
         let end = self.position.checked_add(bytes).filter(|end| *end <= self.most);
         let over = || {

@@ -1,4 +1,4 @@
-//! Lists and removes the temporary files of runs that were interrupted, or whose result could not be renamed.
+//! Lists and removes temporary files of runs that were interrupted or could not rename their result.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -17,16 +17,16 @@ use crate::temporary_name::TemporaryName;
 use crate::url::no_s3;
 use crate::url::url_of;
 
-/// The temporary files of one run, or the folder of a run of several processes.
+/// The temporary files of one run, or the folder of a run with several processes.
 #[derive(Clone, Debug)]
 pub struct Leftover {
-    /// The escaped name of the output, as it occurs in the names of the files.
+    /// The escaped name of the output, as in the file names.
     pub output_tag: String,
     /// The name of the output for messages.
     pub output: String,
-    /// The part that the names of all files have in common: `OUTPUT-PLAN`.
+    /// The common part of the file names: `OUTPUT-PLAN`.
     pub tag: String,
-    /// Whether the files are in use, or the reason why a run left them.
+    /// Whether the files are in use, or why they exist.
     pub state: LeftoverState,
     /// The files and folders.
     pub files: Vec<LeftFile>,
@@ -37,26 +37,26 @@ pub struct Leftover {
 pub struct LeftFile {
     /// The path of the file.
     pub path: PathBuf,
-    /// The extension of the name, which states the role of the file.
+    /// The extension of the name, which states its role.
     pub ending: String,
-    /// The size in bytes. For a folder, the size of all files in it.
+    /// The size in bytes; for a folder, of all files in it.
     pub bytes: u64,
-    /// The time of the last write; `None` if the system does not report it.
+    /// The time of the last write, if the system reports it.
     pub modified: Option<SystemTime>,
 }
 
 /// The state of the temporary files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverState {
-    /// A process holds the lock of one of the files.
+    /// A process holds the lock of a file.
     InUse,
     /// The run ended early.
     Interrupted,
     /// The result is complete, but could not be renamed to the output's name.
     Finished,
-    /// The lock cannot be tested, because the files belong to another user or the file system has no locks.
+    /// The lock cannot be tested: the files belong to another user, or the file system has no locks.
     Unknown,
-    /// An unfinished store in a bucket. It is not known whether a process is still writing it.
+    /// An unfinished store in a bucket. Nothing shows whether a process still writes it.
     InBucket,
 }
 
@@ -65,16 +65,15 @@ pub enum LeftoverState {
 pub enum Removal {
     /// The files were removed.
     Removed,
-    /// No file was removed, because a process uses one of them or might use it.
+    /// No file was removed, because a process uses or might use one.
     InUse,
     /// The system could not remove this file.
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder`, grouped by run. If `output_tag` is given, lists only the files of that
-/// output.
+/// Lists the temporary files in `folder` by run, or only those of the output `output_tag`.
 ///
-/// If `folder` is the URL of a bucket, lists the unfinished stores at the URL and in the folders directly below it.
+/// For the URL of a bucket, lists the unfinished stores there and in the folders directly below it.
 ///
 /// # Errors
 /// If the folder or the bucket cannot be read.
@@ -93,7 +92,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = TemporaryName::parse(&entry.file_name()) else { continue };
-        // A file that has just been removed is not a leftover. Links are ignored, because trundle creates none.
+        // A file that has just been removed is not a leftover, and trundle creates no links.
         let Ok(found) = entry.metadata() else { continue };
         let bytes = match found.is_dir() {
             true if name.ending.starts_with("pass") || name.ending == "journal" => None,
@@ -162,12 +161,12 @@ impl Leftover {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns the time of the last write to any of the files; `None` if the system does not report it.
+    /// Returns the time of the last write to any of the files, if the system reports it.
     pub fn modified(&self) -> Option<SystemTime> {
         self.files.iter().filter_map(|file| file.modified).max()
     }
 
-    /// Returns whether these are the files of numbered tasks (`plan --tasks`). Other processes may still run them.
+    /// Returns whether these are numbered tasks (`plan --tasks`), which other processes may still run.
     pub fn is_planned(&self) -> bool {
         let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
         folders.any(|folder| folder.path.join(PLANNED).exists())
@@ -196,7 +195,7 @@ impl Leftover {
                 Err(error) => return Removal::Failed(path.clone(), error),
             };
             match file.try_lock() {
-                // Another file may now have the name.
+                // Another file may have the name by now.
                 Ok(()) if is_at(&file, path) => locked.push((file, path)),
                 Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
                     return Removal::InUse;
@@ -232,10 +231,9 @@ enum Use {
     Unknown,
 }
 
-/// Tests whether a process holds the lock of the file at `path`. `is_shared` states whether processes hold it as a
-/// shared lock.
+/// Tests whether a process holds the lock of the file at `path`. `is_shared` states whether that lock is shared.
 fn use_of(path: &Path, is_shared: bool) -> Use {
-    // This test holds the lock only for a moment. A process that fails to lock the file in this moment tries again.
+    // The lock is held for a moment only. A process that wants it at the same time tries again.
     let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
     match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,

@@ -1,16 +1,15 @@
 //! Reads and writes files of tensors.
 //!
-//! A [`TensorFile`] reads a [`Header`] for each tensor before it reads any data. The element type is a [`StoredDType`]:
-//! the type as the file states it. Elements are moved without interpreting them, so the byte order, the field names and
-//! the padding of a type are preserved. Each [`Format`] is an entry of [`FORMATS`]. The file extension of a path
-//! determines the format.
+//! A [`TensorFile`] reads a [`Header`] for each tensor before any data. The element type is a [`StoredDType`], the type
+//! as the file states it. Elements are moved without interpreting them, so byte order, field names and padding are
+//! preserved. Each [`Format`] is an entry of [`FORMATS`], chosen by the extension of a path.
 //!
-//! - .npy: versions 1.0, 2.0 and 3.0 are read with every type except Python objects. Bytes after the data are ignored,
-//!   as in `numpy.load`. Files are written as by `numpy.save`.
-//! - .npz: several tensors. Stored and deflated members are read. Members are written stored, as in `numpy.savez`.
-//! - .safetensors: read and written with all types, with the order of the tensors, and with metadata.
-//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. If a file of another format stores the bits of a type that the
-//!   format does not have, a hint can also state that type.
+//! - .npy: read in versions 1.0, 2.0 and 3.0 with every type except Python objects. Bytes after the data are ignored,
+//!   as in `numpy.load`. Written like `numpy.save`.
+//! - .npz: several tensors, read stored or deflated. Written stored, like `numpy.savez`.
+//! - .safetensors: read and written with all types, the order of the tensors, and metadata.
+//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also state the type of a file that stores the bits
+//!   of a type that its format does not have.
 //! - .gguf and .pt (several tensors), .nrrd and .nii (one tensor): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`.
@@ -18,8 +17,8 @@
 //! Files are not trusted: sizes in headers do not cause allocations, and inconsistent files are refused before any data
 //! is read.
 //!
-//! To write a file, first create its [`FileSkeleton`], which contains the position of each tensor's data and all other
-//! bytes. Then the data can be written in any order. [`write()`] writes tensors that are in memory.
+//! To write a file, first create its [`FileSkeleton`]: the position of each tensor's data, and all other bytes. The
+//! data can follow in any order. [`write()`] writes tensors in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};

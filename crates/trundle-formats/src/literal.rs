@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The deepest nesting of brackets. It is the limit of Python itself.
+/// The deepest nesting of brackets: Python's own limit.
 const MAX_DEPTH: usize = 200;
 
 /// A Python literal of a kind that describes element types. It is displayed like Python's `repr`.
@@ -17,7 +17,6 @@ pub(crate) enum Literal {
     Dict(Vec<(Literal, Literal)>),
 }
 
-/// A syntax error and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     what: String,
@@ -32,7 +31,7 @@ impl fmt::Display for SyntaxError {
 }
 
 impl Literal {
-    /// Parses a text that consists of one literal, with optional white space before and after it.
+    /// Parses a text that is one literal, with optional white space around it.
     pub(crate) fn parse(text: &str) -> Result<Literal, SyntaxError> {
         let mut parser = Parser { text, at: 0 };
         let value = parser.value(0)?;
@@ -44,7 +43,7 @@ impl Literal {
     }
 }
 
-/// A position in a text. Each method reads one item and moves to the position after it.
+/// A position in a text. Each method reads one item and moves past it.
 struct Parser<'a> {
     text: &'a str,
     /// The number of bytes before the position.
@@ -66,7 +65,7 @@ impl<'a> Parser<'a> {
         Some(next)
     }
 
-    /// Reads `wanted` if it is the next character. Returns whether it was.
+    /// Reads `wanted` if it comes next, and returns whether it did.
     fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -114,8 +113,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an opening bracket, items with commas between them, and the bracket `close`. Returns whether there was a
-    /// comma.
+    /// Reads an opening bracket, comma-separated items, and `close`. Returns whether there was a comma.
     fn items(
         &mut self,
         close: char,
@@ -140,7 +138,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the values in a pair of brackets. Also returns whether there was a comma.
+    /// Reads the values in brackets. Also returns whether there was a comma.
     fn values(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), SyntaxError> {
         let mut values = Vec::new();
         let comma = self.items(close, |parser| {
@@ -150,7 +148,7 @@ impl<'a> Parser<'a> {
         Ok((values, comma))
     }
 
-    /// Reads a tuple. A single value in brackets without a comma is not a tuple, but the value itself.
+    /// Reads a tuple, or a single value in brackets without a comma.
     fn tuple(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         let (mut items, comma) = self.values(')', depth)?;
         match items.len() {
@@ -198,7 +196,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected("a digit"));
         }
         if digits.len() > 1 && digits.starts_with('0') {
-            // A number with a leading 0 is octal in Python 2 and an error in Python 3.
+            // Octal in Python 2, and an error in Python 3.
             return Err(self.error(format!("expected no leading 0, found {digits}")));
         }
         let number = &self.text[start..self.at];
@@ -223,7 +221,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an escape sequence after its backslash. Returns `None` if it continues the line.
+    /// Reads an escape sequence after its backslash; `None` if it continues the line.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let char = match self.peek() {
             Some('\n') => {
@@ -247,7 +245,7 @@ impl<'a> Parser<'a> {
         Ok(Some(char))
     }
 
-    /// Reads the letter of an escape sequence, then a character code of exactly `digits` hexadecimal digits.
+    /// Reads a character code of exactly `digits` hexadecimal digits, after its letter.
     fn code(&mut self, digits: usize) -> Result<char, SyntaxError> {
         self.next();
         let code = self
@@ -305,8 +303,8 @@ fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write!(f, "{quote}")
 }
 
-/// Returns whether a character is printed as itself. Rust and Python have the same rule. The character is tested in
-/// second position, because `escape_debug` escapes a combining mark in first position.
+/// Returns whether a character is printed as itself, by the rule that Rust and Python share. It is tested in second
+/// position, because `escape_debug` escapes a combining mark in first position.
 fn is_printable(char: char) -> bool {
     matches!(char, '\'' | '"') || ['a', char].iter().collect::<String>().escape_debug().count() == 2
 }

@@ -1,12 +1,12 @@
 //! Checks names of tensors, and formats names and other strings from files for messages.
 //!
-//! The errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes each
-//! line of output again. JSON output contains the names unchanged.
+//! Errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes each line
+//! of output again. JSON output keeps names unchanged.
 
 use std::fmt::{self, Write};
 
-/// Displays a string from a file, or the path of a file, on one line. [Control characters](is_steering) are escaped,
-/// as in `\n` and `\u{1b}`. Escaping a string twice has the same result as escaping it once.
+/// Displays a string or the path of a file on one line. [Control characters](is_steering) are escaped, as in `\n` and
+/// `\u{1b}`. Escaping twice changes nothing.
 ///
 /// ```
 /// use trundle_formats::Shown;
@@ -23,7 +23,6 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// Writes strings and escapes their control characters.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaping<'_, '_> {
@@ -38,8 +37,8 @@ impl fmt::Write for Escaping<'_, '_> {
     }
 }
 
-/// Returns whether a character is invisible or affects the text around it: control characters, line and paragraph
-/// separators, marks for the writing direction, joiners, zero-width spaces and tags.
+/// Returns whether a character is invisible or affects the text around it: controls, line and paragraph separators,
+/// writing directions, joiners, zero-width spaces and tags.
 pub fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -61,8 +60,7 @@ pub(crate) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(
     }
 }
 
-/// Checks that `name` is a relative path inside a folder on every system, so that unpacking it does not create a file
-/// elsewhere.
+/// Checks that `name` is a relative path inside a folder on every system, so that unpacking creates no file elsewhere.
 pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     if name.starts_with('/') || drive {

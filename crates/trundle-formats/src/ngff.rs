@@ -1,9 +1,7 @@
-//! Reorders the axes in OME-NGFF metadata of the versions 0.3 to 0.5, which describes the multi-resolution images of a
-//! group.
+//! Reorders the axes in OME-NGFF metadata, versions 0.3 to 0.5: the multi-resolution images of a group.
 //!
-//! The "multiscales" metadata of OME-NGFF 0.4 and 0.5 has an entry for each image. An entry has one list `axes` for all
-//! its arrays. For each array (by path), it has transformations, which hold one number (a scale or a translation) for
-//! each axis.
+//! In "multiscales" metadata of OME-NGFF 0.4 and 0.5, an entry has the `axes` of all its arrays, and for each array, by
+//! path, transformations with one number for each axis.
 
 use serde_json::Value;
 
@@ -11,16 +9,13 @@ use crate::attributes;
 
 type Attributes = serde_json::Map<String, Value>;
 
-/// The metadata keys whose values contain entries that depend on the axes. The first is used up to version 0.4, the
-/// second from version 0.5 on.
+/// The metadata keys with entries that depend on the axes: up to version 0.4, and from 0.5 on.
 pub const KEYS: [&str; 2] = ["multiscales", "ome"];
 
-/// Reorders the entries in the value of a [key](KEYS) after the axes of its arrays were permuted. `text` is the value
-/// as JSON.
+/// Reorders the entries of a [key](KEYS) (`text`, as JSON) after the axes of its arrays were permuted.
 ///
-/// For an array, `order_of` must return the source axis of each axis of the result. It must return `None` if there is
-/// no such array, or if the result's axes are not a permutation of the source's. Returns `None` if the format cannot
-/// express the result.
+/// `order_of` returns the source axis for each axis of the result; `None` if there is no such array, or its axes are
+/// not a permutation. Returns `None` if the format cannot express the result.
 pub fn reordered(
     key: &str,
     text: &str,
@@ -40,19 +35,18 @@ const VERSION_2: &str = "0.4";
 /// The version of OME-NGFF for Zarr stores of version 3.
 const VERSION_3: &str = "0.5";
 
-/// The other keys for group attributes in version 0.4.
 const OTHER_KEYS: [&str; 6] =
     ["omero", "labels", "plate", "well", "image-label", "bioformats2raw.layout"];
 
-/// Converts attributes of OME-NGFF 0.4 to 0.5, which Zarr stores of version 3 need. The attributes are moved to the key
-/// `ome`, which also contains the version. Returns `None` if the attributes are OME-NGFF of another version.
+/// Converts attributes of OME-NGFF 0.4 to 0.5, for Zarr stores of version 3: they move to the key `ome`, which has the
+/// version. Returns `None` if they are OME-NGFF of another version.
 fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
     let is_ome = |key: &str, value: &Value| match key {
         "multiscales" | "labels" => value.is_array(),
         "bioformats2raw.layout" => value.is_number(),
         _ => value.is_object(),
     };
-    // `omero` alone does not show that attributes are OME-NGFF.
+    // `omero` alone does not identify OME-NGFF.
     let is_there = |key: &str| attributes.get(key).is_some_and(|value| is_ome(key, value));
     if attributes.contains_key(KEYS[1])
         || ![KEYS[0]].iter().chain(&OTHER_KEYS[1..]).any(|key| is_there(key))
@@ -83,8 +77,7 @@ fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
     Some(attributes)
 }
 
-/// Returns whether an image has axes with types, and transformations for each array. Images of versions before 0.4 have
-/// neither.
+/// Returns whether an image has typed axes, and transformations for each array, which versions before 0.4 lack.
 fn has_transformations(multiscale: &Value) -> bool {
     let all = |key: &str, is: fn(&Value) -> bool| {
         multiscale[key].as_array().is_some_and(|list| list.iter().all(is))
@@ -93,15 +86,14 @@ fn has_transformations(multiscale: &Value) -> bool {
         && all("datasets", |each| each["coordinateTransformations"].is_array())
 }
 
-/// Returns the attributes for a group of a new store, converted by [`of_version_3`]. OME-NGFF of versions other than
-/// 0.4 is left unchanged.
+/// Returns the attributes for a group of a new store, see [`of_version_3`]. Versions other than 0.4 are unchanged.
 #[cfg(feature = "zarr")]
 pub(crate) fn written(attributes: Attributes) -> Attributes {
     of_version_3(attributes.clone()).unwrap_or(attributes)
 }
 
-/// Returns the metadata keys whose values are OME-NGFF of a version before 0.4. Such metadata is not valid in a Zarr
-/// store of version 3.
+/// Returns the metadata keys that are OME-NGFF of a version before 0.4, which is not valid in a Zarr store of version
+/// 3.
 pub fn outdated(metadata: &[(String, String)]) -> Vec<String> {
     let is_group = |(key, _): &&(String, String)| key.ends_with('/');
     let of_root = metadata.iter().filter(|pair| !is_group(pair)).cloned().collect::<Vec<_>>();
@@ -113,7 +105,7 @@ pub fn outdated(metadata: &[(String, String)]) -> Vec<String> {
     all.filter(|(_, own)| of_version_3(own.clone()).is_none()).map(|(key, _)| key).collect()
 }
 
-/// Returns the axis names that the attributes of a group state for its arrays, by the path of the array.
+/// Returns the axis names that the attributes of a group give to its arrays, by path.
 #[cfg(feature = "zarr")]
 pub(crate) fn axis_names(
     attributes: &serde_json::Map<String, Value>,
@@ -157,7 +149,6 @@ fn reorder(multiscale: &mut Value, order_of: impl Fn(&str) -> Option<Vec<usize>>
     Some(())
 }
 
-/// Reorders the transformations of an array or of the whole image.
 fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
     let Some(transformations) = of.get_mut("coordinateTransformations") else { return Some(()) };
     for transformation in transformations.as_array_mut()? {
@@ -228,7 +219,7 @@ mod tests {
         assert_eq!(level[0]["scale"], json!([0.5, 0.75, 0.75, 1.0]));
         assert_eq!(level[1]["translation"], json!([1, 2, 3, 0]));
         assert_eq!(one["name"], "cells");
-        // In version 0.5, the value is inside an object with other keys.
+        // Version 0.5 wraps the value in an object with other keys.
         let ome = json!({ "version": "0.5", "multiscales": multiscales(), "omero": { "id": 1 } });
         let moved_ome = moved("ome", &ome).unwrap();
         assert_eq!(moved_ome["multiscales"], moved_once);

@@ -1,11 +1,10 @@
 //! NIfTI-1 and NIfTI-2, formats of the Neuroimaging Informatics Technology Initiative. A file has one tensor after a
 //! header of fixed length.
 //!
-//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs of files (`.hdr`, `.img`) and
-//! compressed files (`.nii.gz`) are refused. The format lists the fastest axis first, so the order of the sizes is
-//! reversed: x, y, z, t becomes shape [t, z, y, x]. The stored numbers are moved. Their scaling (`scl_slope`,
-//! `scl_inter`) becomes metadata if it has an effect. A warning names the other fields that are used, such as the
-//! affine transformation.
+//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs (`.hdr`, `.img`) and compressed
+//! files (`.nii.gz`) are refused. The format lists the fastest axis first, so the sizes are reversed: x, y, z, t
+//! becomes shape [t, z, y, x]. Numbers are moved as stored. Their scaling (`scl_slope`, `scl_inter`) becomes metadata
+//! if it has an effect. A warning names other fields in use, such as the affine transformation.
 //!
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
@@ -37,7 +36,7 @@ pub(crate) const FORMAT: Format = Format {
 
 /// A version of the format, with the offsets of its fields in bytes from the start of the file.
 struct Version {
-    /// The length of the header, which is also the value of its first field.
+    /// The length of the header, which is also its first field.
     header_bytes: u16,
     /// The magic of a file that contains its data.
     magic: &'static [u8],
@@ -51,7 +50,7 @@ struct Version {
     slope_at: usize,
     intercept_at: usize,
     pixdim_at: usize,
-    /// The fields that trundle does not read. A field that is not used contains zeros.
+    /// The fields that are not read. Unused ones contain zeros.
     unread: &'static [(&'static str, Range<usize>)],
     /// Whether sizes and the data offset are i64 and scaling is f64. Otherwise they are i16, f32 and f32.
     is_wide: bool,
@@ -70,7 +69,7 @@ const NIFTI_1: Version = Version {
     intercept_at: 116,
     pixdim_at: 76,
     unread: &[
-        // The two codes of the transformation.
+        // The transformation's two codes.
         ("affine transformation", 252..256),
         ("directions of the scan", 39..40),
         ("intent", 56..70),
@@ -89,7 +88,7 @@ const NIFTI_1: Version = Version {
 
 const NIFTI_2: Version = Version {
     header_bytes: 540,
-    // The bytes after the zero detect a transfer in text mode.
+    // The bytes after the zero detect transfers in text mode.
     magic: b"n+2\0\r\n\x1a\n",
     pair_magic: b"ni2\0\r\n\x1a\n",
     magic_at: 4,
@@ -119,16 +118,15 @@ const NIFTI_2: Version = Version {
 
 const VERSIONS: [&Version; 2] = [&NIFTI_1, &NIFTI_2];
 
-/// The size in bytes of the length field at the start of a header.
 const LENGTH_BYTES: usize = 4;
 
 const MAX_DIMENSIONS: i64 = 7;
 
-/// The number of bytes after the header that state whether extensions follow.
+/// The bytes after the header that state whether extensions follow.
 const EXTENDER_BYTES: u64 = 4;
 
-/// The number of a type, the bits of an element, and the type in numpy's notation. `=` stands for the byte order of the
-/// file. Colours are described as in nibabel.
+/// The number of a type, the bits of an element, and the type in numpy's notation, where `=` is the file's byte order.
+/// Colours are described as in nibabel.
 const DATATYPES: [(i16, i16, &str); 16] = [
     (2, 8, "'|u1'"),
     (4, 16, "'=i2'"),
@@ -174,7 +172,6 @@ fn begins(first: &[u8]) -> bool {
     })
 }
 
-/// Returns the version and the byte order of a header that begins with `length`.
 fn version(length: [u8; LENGTH_BYTES]) -> Option<(&'static Version, ByteOrder)> {
     let of =
         |length: u32| VERSIONS.into_iter().find(|known| u32::from(known.header_bytes) == length);
@@ -226,7 +223,7 @@ impl Fields {
         )))
     }
 
-    /// Returns the bytes of the number at `at` in little-endian order.
+    /// Returns the little-endian bytes of the number at `at`.
     fn bits<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut bits = [0; N];
         bits.copy_from_slice(&self.bytes[at..][..N]);
@@ -313,7 +310,7 @@ impl Fields {
         })
     }
 
-    /// Returns the names of the used fields that trundle does not read, and of extensions, for messages.
+    /// Names the fields in use that are not read, and extensions.
     fn unread(&self, extender: &[u8]) -> Vec<String> {
         let Version { unread, pixdim_at, is_wide, .. } = self.version;
         let is_used = |at: &Range<usize>| self.bytes[at.clone()].iter().any(|byte| *byte != 0);
@@ -321,18 +318,18 @@ impl Fields {
         let step = if *is_wide { 8 } else { 4 };
         let mut sizes =
             (1..=MAX_DIMENSIONS as usize).map(|axis| self.float(pixdim_at + axis * step));
-        // Programs that do not know voxel sizes write 0 or 1.
+        // Programs without voxel sizes write 0 or 1.
         let is_sized = sizes.any(|size| size != 0.0 && size != 1.0);
         let is_extended = extender.first().is_some_and(|first| *first != 0);
         let others = [("voxel sizes", is_sized), ("extensions", is_extended)];
         let others = others.into_iter().filter(|(_, is)| *is).map(|(name, _)| name);
         let mut names: Vec<String> = used.chain(others).map(str::to_owned).collect();
-        // Several fields have the same name.
+        // Several fields share a name.
         names.dedup();
         names
     }
 
-    /// Returns the scaling of the numbers; empty if it has no effect. A slope of 0 means that there is no scaling.
+    /// Returns the scaling of the numbers; empty if it has no effect. A slope of 0 means none.
     fn scaling(&self) -> Vec<(String, String)> {
         let (slope, intercept) =
             (self.float(self.version.slope_at), self.float(self.version.intercept_at));

@@ -4,9 +4,8 @@
 //! characters would refuse large structured types. Bytes after the data, such as further arrays, are skipped with a
 //! warning.
 //!
-//! Files have the bytes that `numpy.save` writes for a contiguous array. Elements of types that numpy does not have
-//! are written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores these types
-//! when the file is read.
+//! Files are written byte for byte as `numpy.save` writes a contiguous array. Types that numpy does not have are
+//! written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores them on reading.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -40,10 +39,9 @@ const MAX_HEADER_BYTES: usize = 1 << 20;
 /// The alignment of the data in bytes, for memory mapping.
 const DATA_ALIGNMENT: usize = 64;
 
-/// The number of digits for which numpy reserves space in the header, so that the outermost axis can grow.
+/// The digits for which numpy reserves space in the header, so that the outermost axis can grow.
 const GROWTH_DIGITS: usize = 21;
 
-/// The name of bytes after the data, for messages.
 pub(crate) const BEHIND_DATA: &str = "bytes behind the data";
 
 /// A version of the format, with the size of the header's length field and the encoding of the header.
@@ -70,7 +68,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::one(hint.apply(header)?, Vec::new(), start, source, TrailingBytes::Ignored)?)
 }
 
-/// Reads an .npy header. Returns it with its length in bytes. The caller must set the data offset.
+/// Reads an .npy header, and returns it with its length in bytes. The caller must set the data offset.
 pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header, u64), Problem> {
     let (text, bytes) = read_header_text(reader)?;
     let literal = Literal::parse(&text).map_err(Problem::header)?;
@@ -114,7 +112,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-/// Interprets the entries of the header. The three keys must each occur exactly once, without other keys.
+/// Interprets the entries of the header: each of the three keys exactly once, and no other.
 fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];
@@ -170,7 +168,7 @@ fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSke
     Ok(skeleton)
 }
 
-/// Returns all bytes before the data, in the first version of the format that can represent them.
+/// Returns all bytes before the data, in the first version that can represent them.
 pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
     let packed = match tensor.element.width().packing() {
         Some(_) => Some(Shape::new([tensor.bytes()?])?),
@@ -187,7 +185,6 @@ pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
     );
     if let Some(outermost) = if column_major { shape.last() } else { shape.first() } {
         let digits = outermost.to_string().len();
-        // Writing to a String does not fail.
         let _ = write!(text, "{:1$}", "", GROWTH_DIGITS.saturating_sub(digits));
     }
     let latin1: Option<Vec<u8>> = text.chars().map(|char| u8::try_from(char).ok()).collect();

@@ -2,9 +2,9 @@
 //! line.
 //!
 //! Only uncompressed data after the header (`encoding: raw`) is read, with every type. NRRD lists the fastest axis
-//! first, so the order of the sizes is reversed. Pairs (`key:=value`) become metadata. Fields about the space around
-//! the tensor, such as spacings and directions, are skipped. Unknown fields are refused, as in Teem. The case of names
-//! and keywords does not matter. Bytes after the data are ignored.
+//! first, so the sizes are reversed. Pairs (`key:=value`) become metadata. Fields about the space around the tensor,
+//! such as spacings and directions, are skipped. Unknown fields are refused, as in Teem. Names and keywords are
+//! case-insensitive. Bytes after the data are ignored.
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
@@ -41,16 +41,15 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 /// The largest rank, as in Teem (`NRRD_DIM_MAX`).
 const MAX_DIMENSION: u64 = 16;
 
-/// The fields that describe the data. Spaces in their names are optional, and are removed here.
+/// The fields that describe the data. Spaces in their names are optional and removed here.
 const USED: &str = "type blocksize dimension sizes encoding endian datafile lineskip byteskip";
 
-/// The fields that are skipped.
 const LEFT_OUT: &str = "\
     content number min max oldmin oldmax sampleunits space spacedimension spaceunits \
     spaceorigin spacedirections measurementframe spacings thicknesses axismins axismaxs \
     centers centerings labels units kinds";
 
-/// The names that NRRD has for a type, separated by commas, and numpy's notation without a byte order.
+/// NRRD's names for a type, separated by commas, and numpy's notation without a byte order.
 const TYPES: [(&str, &str); 10] = [
     ("signed char, int8, int8_t", "i1"),
     ("uchar, unsigned char, uint8, uint8_t", "u1"),
@@ -88,7 +87,6 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
 struct Lines {
     /// The names of fields, in lower case and without spaces, and their values.
     fields: Vec<(String, String)>,
-    /// The names of the skipped fields.
     left_out: Vec<String>,
     pairs: Vec<(String, String)>,
 }
@@ -111,7 +109,6 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Adds a line, which is a comment, a pair or a field.
     fn push(&mut self, line: &str) -> Result<(), Problem> {
         if line.starts_with('#') {
             return Ok(());
@@ -148,7 +145,7 @@ impl Lines {
         self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
 
-    /// Checks that the data follows the header and is not compressed.
+    /// Checks that uncompressed data follows the header.
     fn check_attached(&self) -> Result<(), Problem> {
         if self.field("datafile").is_some() {
             return Err(Problem::unsupported(
@@ -197,7 +194,6 @@ impl Lines {
         numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))
     }
 
-    /// Returns the byte order in numpy's notation.
     fn byte_order(&self) -> Result<char, Problem> {
         match self.needed("endian")? {
             little if little.eq_ignore_ascii_case("little") => Ok('<'),
@@ -244,13 +240,13 @@ fn check_magic(reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
     }
 }
 
-/// Decodes a line as UTF-8 if it is valid UTF-8, otherwise as Latin-1.
+/// Decodes a line as UTF-8, or as Latin-1 if it is invalid.
 fn text(line: Vec<u8>) -> String {
     String::from_utf8(line)
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
-/// Unescapes a key or a value: `\n` stands for a line feed and `\\` for a backslash.
+/// Unescapes a key or a value, in which `\n` is a line feed and `\\` a backslash.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars();

@@ -6,11 +6,10 @@ use crate::literal::Literal;
 use crate::stored_dtype::{ByteOrder, numpy_kind};
 use crate::{Problem, StoredDType};
 
-/// Parses the type of an .npy header's `descr`.
 pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
     match descr {
         Literal::Str(text) => from_type_string(text),
-        // A type may be an array only in a field. Otherwise the axes of the array would belong to the tensor.
+        // Only fields can be arrays. The axes of this one would belong to the tensor.
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
@@ -32,9 +31,9 @@ fn too_large(descr: &Literal) -> Problem {
     Problem::header(format!("an element of type {descr} is too large"))
 }
 
-/// Parses a type string: a byte order, a kind, a size, and a unit if it is a time. Examples: `<f4`, `|S3`, `<M8[ns]`.
+/// Parses a type string: byte order, kind, size, and for times a unit, as in `<f4`, `|S3`, `<M8[ns]`.
 ///
-/// As in numpy, a missing byte order means the machine's, and a byte order that has no effect is ignored.
+/// As in numpy, a missing byte order means the machine's, and a byte order without effect is ignored.
 fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let descr = Literal::Str(text.to_owned());
     let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
@@ -109,8 +108,8 @@ fn canonical_unit(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the type of a field in numpy's notation, and its size in bytes. The literal is a list of fields, a pair of a
-/// type and a shape, or a type string.
+/// Returns the type of a field in numpy's notation, and its size in bytes. The literal is a list of fields, a pair of
+/// type and shape, or a type string.
 fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     match descr {
         Literal::Str(text) => {
@@ -140,8 +139,8 @@ fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     }
 }
 
-/// Parses a field of a structured type: `(name, type)` or `(name, type, shape)`. The name may be a pair of a title and
-/// a name. Padding has an empty name.
+/// Parses a field of a structured type: `(name, type)` or `(name, type, shape)`. The name may be a pair of title and
+/// name. Padding has an empty name.
 fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     let malformed = || expected("a field as ('name', type) or ('name', type, shape)", literal);
     let (Literal::Tuple(items) | Literal::List(items)) = literal else {
@@ -173,8 +172,7 @@ fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     Ok((text, width))
 }
 
-/// Returns the shape of a field as a tuple, and the number of its elements. A single integer stands for a shape with
-/// one axis.
+/// Returns the shape of a field as a tuple, and the number of its elements. A single integer is a shape of one axis.
 fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
     let malformed = || expected("a shape of sizes from 0 up", shape);
     let sizes = match shape {

@@ -20,17 +20,16 @@ use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
 
-/// The longest chain of symbolic links that is followed. It is the limit of Linux.
+/// The longest chain of symbolic links that is followed: Linux's limit.
 const MAX_LINKS: usize = 40;
 
 /// An output that is being written: a file, or the folder of a format whose files are folders.
 ///
-/// The output has a temporary name in the same folder until [`Output::finish`] renames it. An output that is dropped
-/// before is removed.
+/// Until [`Output::finish`] renames it, the output has a temporary name in the same folder. Dropping it earlier removes
+/// it.
 ///
-/// If the path is a symbolic link, the link stays and its target is replaced. A file that replaces another file gets
-/// the old file's permissions; other new files get the default permissions. Pipes, devices and stdout are written
-/// directly.
+/// A symbolic link stays, and its target is replaced. A file that replaces another one gets its permissions; other
+/// files get the default permissions. Pipes, devices and stdout are written directly.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -51,7 +50,6 @@ enum Target {
     Stdout(Stdout),
 }
 
-/// What exists at the path of an output.
 pub(crate) enum ExistingOutput {
     Nothing,
     Regular(Metadata),
@@ -59,8 +57,8 @@ pub(crate) enum ExistingOutput {
 }
 
 impl Output {
-    /// Checks that an output can be created at `path`, before any work is done: new files can be created in its folder,
-    /// and the path does not exist unless `overwrite` is true.
+    /// Checks, before any work is done, that an output can be created at `path`: its folder accepts new files, and the
+    /// path does not exist unless `overwrite` is true.
     ///
     /// # Errors
     /// [`Error`] that names the reason.
@@ -72,18 +70,17 @@ impl Output {
             (_, ExistingOutput::Special) => Ok(()),
             (destination, existing) => {
                 let (folder, tag) = (folder_of(&destination), tag_of(&destination));
-                // No run uses the extension `check`, so other processes ignore this file.
+                // The extension `check` does not belong to a run, so other processes ignore this file.
                 TemporaryFile::new(folder, &tag, "check", permissions(&existing).as_ref()).map(drop)
             }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Checks that an output in `format`, a file or a folder, can be created, like [`Output::check`].
+    /// Checks like [`Output::check`] that an output in `format`, a file or a folder, can be created.
     ///
     /// # Errors
-    /// The errors of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
-    /// format.
+    /// The errors of [`Output::check`]. A folder is overwritten only if it has the same format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
@@ -107,7 +104,7 @@ impl Output {
     }
 
     /// Begins the output at `path` in `format`. A later run with the same `tag` can resume a file, as in
-    /// [`Output::create_tagged`]. It cannot resume a folder.
+    /// [`Output::create_tagged`], but not a folder.
     ///
     /// # Errors
     /// The errors of [`Output::create_tagged`] and [`Output::check_as`].
@@ -138,20 +135,19 @@ impl Output {
         Output::begun(path, overwrite, create())
     }
 
-    /// Begins the output at `path`, or to stdout if `path` is `-`.
+    /// Begins the output at `path`; `-` is stdout.
     ///
     /// # Errors
-    /// [`Error`] if the path exists and `overwrite` is false, if it is a folder, or if no file can be created in its
-    /// folder.
+    /// [`Error`] if the path exists and `overwrite` is false, if it is a folder, or if its folder accepts no new files.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
         Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
-    /// Begins the output like [`Output::create`], with a temporary name that depends on `tag`. If this run
-    /// [keeps](Output::keep) the file, a later run with the same `tag` finds it.
+    /// Begins the output like [`Output::create`], under a name by which a later run with the same `tag` finds the file
+    /// if this run [keeps](Output::keep) it.
     ///
     /// # Errors
-    /// The errors of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
+    /// The errors of [`Output::create`], and [`Problem::Busy`] if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -170,8 +166,8 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For an output
-    /// in a bucket, returns the system's temporary folder.
+    /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For a bucket,
+    /// it is the system's temporary folder.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         if url_of(path).is_some() {
             return Some(std::env::temp_dir());
@@ -180,8 +176,8 @@ impl Output {
         (!is_special(path)).then(|| folder_of(&destination).to_owned())
     }
 
-    /// Returns the tag that identifies the output in the names of its temporary files.
-    /// [`TemporaryName`](crate::TemporaryName) describes these names.
+    /// Returns the tag that identifies the output in the names of its temporary files, see
+    /// [`TemporaryName`](crate::TemporaryName).
     pub fn tag(path: &Path) -> String {
         if let Some(url) = url_of(path) {
             return output_tag(OsStr::new(&url.replace('/', "%2F")));
@@ -194,10 +190,10 @@ impl Output {
         random_tag(&Output::tag(path))
     }
 
-    /// Opens the output so that it can be written at any offset. `skeleton` is the layout of the file.
+    /// Opens the output for writes at any offset. `skeleton` is the layout of the file.
     ///
     /// # Errors
-    /// [`Error`] if the output is stdout, a pipe or a device, or if the content of a folder cannot be created.
+    /// [`Error`] for stdout, a pipe or a device, and if the content of a folder cannot be created.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         let blob = match &self.target {
             Target::Replace(file, _) => {
@@ -218,18 +214,18 @@ impl Output {
         blob.map_err(|problem| Error::at(&self.path, "stdout", problem))
     }
 
-    /// Calls [`TemporaryFile::keep`] if the output is a file. A folder cannot be kept.
+    /// Calls [`TemporaryFile::keep`] if the output is a file. Folders are not kept.
     pub fn keep(&mut self, kept: bool) {
         if let Target::Replace(file, _) = &mut self.target {
             file.keep(kept);
         }
     }
 
-    /// Opens the unfinished output for reading. The file extension of the path determines the format. `hint` states the
-    /// properties that the format does not state.
+    /// Opens the unfinished output for reading, in the format of the path's extension. `hint` states what the format
+    /// does not.
     ///
     /// # Errors
-    /// The errors of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
+    /// The errors of [`TensorFile::open_as`], also if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {
@@ -241,8 +237,8 @@ impl Output {
         }
     }
 
-    /// Waits until all data that was written so far would survive a power failure, so that [`Output::finish`] is quick.
-    /// Does nothing for streams and for outputs in a bucket.
+    /// Waits until everything written so far would survive a power failure, so that [`Output::finish`] is quick. Does
+    /// nothing for streams and for outputs in a bucket.
     ///
     /// # Errors
     /// [`Error`] if the data cannot be written to the disk.
@@ -263,9 +259,9 @@ impl Output {
     /// Gives the output its final name.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be written to the disk, or if another process has created a file at the path and
-    /// `overwrite` is false. The path is then unchanged. A complete result that cannot be renamed is kept under another
-    /// name, which is in the error: [`Problem::Kept`].
+    /// [`Error`] if the data cannot be written to the disk, or if a file has appeared at the path and `overwrite` is
+    /// false. The path is then unchanged. A complete result that cannot be renamed is kept under another name, which is
+    /// in the error: [`Problem::Kept`].
     pub fn finish(mut self) -> Result<(), Error> {
         self.sync()?;
         let Output { path, overwrite, target, .. } = self;
@@ -320,7 +316,7 @@ impl Target {
     }
 }
 
-/// Writes the entries of a folder to the disk. Errors are ignored, because the file itself is already on the disk.
+/// Writes the entries of a folder to the disk. Errors are ignored: the file itself is already there.
 pub(crate) fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
@@ -356,7 +352,7 @@ fn tag_of(destination: &Path) -> String {
     output_tag(destination.file_name().unwrap_or_default())
 }
 
-/// Returns the permissions of the file that is replaced, or the default permissions if there is none.
+/// Returns the permissions of the replaced file, or the default ones.
 #[cfg(unix)]
 fn permissions(existing: &ExistingOutput) -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;
@@ -380,7 +376,6 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Returns the final path of an output whose format is a folder.
 pub(crate) fn find_folder_destination(
     path: &Path,
     overwrite: bool,
@@ -419,12 +414,12 @@ fn check_folder_of(destination: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Returns the error for a format that cannot be written to a bucket. Only Zarr stores can be written to buckets.
+/// Returns the error that only Zarr stores can be written to a bucket.
 pub(crate) fn only_stores() -> Problem {
     Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
 }
 
-/// Returns the final path of an output at `path`, and what exists at the final path.
+/// Returns the final path of an output at `path`, and what exists there.
 pub(crate) fn find_destination(
     path: &Path,
     overwrite: bool,
@@ -455,20 +450,19 @@ fn find(destination: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> 
     }
 }
 
-/// Returns whether `path` is a pipe or a device. The system must resolve the links, because `/dev/stdout` and the links
-/// in `/dev/fd` do not contain a real path.
+/// Returns whether `path` is a pipe or a device. The system must resolve links, because those of `/dev/stdout` and
+/// `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
 }
 
-/// Returns whether `path` is the file or folder `other` or is within `other`, after all links are resolved. Neither
-/// path has to exist.
+/// Returns whether `path` is the file or folder `other` or lies in it, after resolving all links. Neither has to exist.
 pub fn is_within(path: &Path, other: &Path) -> bool {
     real_path(path).starts_with(real_path(other))
 }
 
-/// Returns whether an output at one path would replace an input at the other path. That is the case if both paths lead
-/// to the same file, or one path contains the other. Streams never overlap.
+/// Returns whether an output at one path would replace an input at the other: both are the same file, or one contains
+/// the other. Streams never overlap.
 pub fn overlaps(path: &Path, other: &Path) -> bool {
     if is_stream(path) || is_stream(other) {
         return false;
@@ -476,13 +470,12 @@ pub fn overlaps(path: &Path, other: &Path) -> bool {
     is_within(path, other) || is_within(other, path) || is_same_file(path, other)
 }
 
-/// Resolves links and `..` in the existing part of a path. Returns a URL unchanged.
 fn real_path(path: &Path) -> PathBuf {
     let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns whether two paths lead to the same file, for example through hard links or through two mounts of one folder.
+/// Returns whether two paths lead to the same file, also through hard links or two mounts of one folder.
 #[cfg(unix)]
 fn is_same_file(path: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -497,9 +490,8 @@ fn is_same_file(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Returns the target of the symbolic links at `path`, even if the target does not exist.
 pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    // `components` removes a trailing slash. With the slash, the system would follow a link.
+    // `components` removes a trailing slash, with which the system would follow a link.
     let mut destination: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&destination) {

@@ -1,8 +1,8 @@
 //! Raw bytes: the contiguous, row-major data of one tensor and nothing else.
 //!
-//! The type, the shape and the offset come from a [`TensorHint`]. Numbers are assumed to have the byte order of the
-//! machine, but moving them preserves any byte order. Without an offset, the file must be exactly as long as the data.
-//! With an offset, bytes after the data are ignored.
+//! The type, the shape and the offset come from a [`TensorHint`]. Numbers are assumed to have the machine's byte order,
+//! but moves preserve any. Without an offset, the file must be exactly as long as the data. With an offset, bytes after
+//! the data are ignored.
 
 use crate::contents::Contents;
 use crate::format::Keeps;

@@ -11,7 +11,7 @@ use crate::{
     Error, Format, Problem, TensorHint, gguf, nifti, npy, npz, nrrd, pt, raw, safetensors,
 };
 
-/// All formats. The first one is the default for stdin and stdout.
+/// All formats. The first is the default for stdin and stdout.
 pub static FORMATS: &[Format] = &[
     npy::FORMAT,
     npz::FORMAT,
@@ -33,8 +33,7 @@ impl Format {
     /// Raw bytes: the data of one tensor and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 
-    /// Returns the format of an output from the file extension of its path, whose case does not matter. Returns .npy if
-    /// the path is `-`.
+    /// Returns the format of an output by the extension of its path, in any case; .npy for `-`.
     ///
     /// # Errors
     /// [`Problem::UnknownEnding`] if no format has the extension.
@@ -46,7 +45,7 @@ impl Format {
             .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
     }
 
-    /// Returns the format from the file extension of a path, whose case does not matter.
+    /// Returns the format of the extension of a path, in any case.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
         let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
@@ -70,8 +69,7 @@ impl Format {
     /// Returns the format of a file from its first [`FIRST_BYTES`] bytes and the hint.
     ///
     /// A hint with an offset means raw bytes. A hint with a type or a shape means raw bytes if no format recognises the
-    /// file. A hint with both means raw bytes even if the file begins like a .safetensors file, because raw data can
-    /// begin like that by accident.
+    /// file. With both, also if the file begins like a .safetensors file, because raw data can do so by accident.
     pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
         let TensorHint { element, shape, offset, .. } = hint;
         if offset.is_some() {

@@ -14,7 +14,7 @@ pub(crate) trait Shared: Debug + Send + Sync {
 
     fn is_there(&self) -> bool;
 
-    /// Opens the output for writing. The files that are written are added to `written`.
+    /// Opens the output for writing, which adds to `written`.
     fn blob(
         &self,
         skeleton: &FileSkeleton,
@@ -43,13 +43,13 @@ pub(crate) trait Shared: Debug + Send + Sync {
 pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
 
 impl WrittenFiles {
-    /// Records the path of a file in the output, and its size in bytes.
+    /// Records a file: its path in the output, and its size in bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
         lock(&self.0).push((path, bytes));
     }
 
-    /// Returns the files that were recorded since the last call.
+    /// Returns the files recorded since the last call.
     pub(crate) fn take(&self) -> Vec<(String, u64)> {
         std::mem::take(&mut *lock(&self.0))
     }

@@ -13,7 +13,7 @@ use crate::output::only_stores;
 use crate::shared::{Shared, WrittenFiles};
 use crate::{Blob, FileSkeleton, Format, Problem};
 
-/// A Zarr store in a bucket that several processes write. Their notes about finished parts are also in the bucket.
+/// A Zarr store in a bucket that several processes write, with their notes about finished parts.
 #[derive(Debug)]
 struct SharedBucket {
     format: FolderFormat,
@@ -72,7 +72,7 @@ impl Shared for SharedBucket {
         found.is_ok_and(|found| found.is_some_and(|found| found.bytes == bytes))
     }
 
-    /// Returns an error: tasks that write to a bucket share no files.
+    /// Tasks that write to a bucket share no files.
     fn work_file(&self, _: &str) -> io::Result<File> {
         let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
@@ -88,7 +88,7 @@ impl Shared for SharedBucket {
         self.output.objects.bucket.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
-    /// Does nothing. A store in a bucket is never removed automatically, because no lock shows whether it is in use.
+    /// Does nothing. Stores in a bucket are never removed automatically, because no lock shows whether they are in use.
     fn note_planned(&self) -> io::Result<()> {
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Shared for SharedBucket {
         let _ = self.output.objects.bucket.remove(&note(name));
     }
 
-    /// Does nothing, because completed requests are durable.
+    /// Does nothing: completed requests are durable.
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }

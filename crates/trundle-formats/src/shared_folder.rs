@@ -19,26 +19,24 @@ use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
 use crate::{Blob, FileSkeleton, Format, Problem};
 
-/// The name of the note in the work folder that states that the plan of the tasks was exported.
+/// The note in the work folder that the plan of the tasks was exported.
 pub(crate) const PLANNED: &str = "planned";
 
-/// An output that several processes write. It has a temporary name in the folder of its final path.
+/// An output that several processes write, under a temporary name next to its final path.
 ///
-/// Next to it is the work folder, which contains the files that the processes share: the data between passes, and notes
-/// about finished parts.
+/// The work folder next to it has what the processes share: the files of passes, and notes about finished parts.
 #[derive(Debug)]
 pub(crate) struct SharedFolder {
     destination: PathBuf,
     overwrite: bool,
-    /// The temporary path of the output before it is renamed to its final path.
     part: PathBuf,
     work: PathBuf,
-    /// The work folder, opened with a shared lock; `None` on systems that cannot open folders.
+    /// The work folder, opened with a shared lock; `None` where folders cannot be opened.
     taken: Option<File>,
     format: Option<FolderFormat>,
 }
 
-/// Returns the work folder for the output at `path` and the run with the tag `tag`.
+/// Returns the work folder for the output at `path` and the run `tag`.
 pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
     let name = TemporaryName::of(tag, "tasks");
     if url_of(path).is_some() {
@@ -65,8 +63,8 @@ impl SharedFolder {
         made.map(|()| shared)
     }
 
-    /// Takes part in writing an output that another process has begun. `id` identifies the output, see [`id_of`].
-    /// Returns `Err(is_finished)` if no process writes the output any more.
+    /// Joins an output that another process has begun. `id` identifies it, see [`id_of`]. Returns `Err(is_finished)` if
+    /// it is no longer being written.
     pub(crate) fn join(
         format: &Format,
         path: &Path,
@@ -77,9 +75,8 @@ impl SharedFolder {
         // `begin` has already checked whether the output may be overwritten.
         let mut shared = SharedFolder::at(format, path, true, tag)?;
         shared.overwrite = overwrite;
-        // If the output replaces a folder, both are exchanged, and the old folder is at `part` until it is removed. If
-        // the process ends before it has removed the old folder, only the identifier of the folder shows that the
-        // output is finished.
+        // After an exchange, the replaced folder is at `part` until it is removed. If the process ended before that,
+        // only the identifier shows that the output is finished.
         let is_finished = id.is_some() && id == id_of(&shared.destination).as_deref();
         match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),
@@ -87,14 +84,13 @@ impl SharedFolder {
         }
     }
 
-    /// Removes the temporary files of an output.
     pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
         let work = work_folder(path, tag);
         let taken = match File::open(&work) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             opened => Some(opened.map_err(creating)?),
         };
-        // While this process holds the lock, no other process can join.
+        // This lock keeps other processes from joining during the removal.
         taken.iter().try_for_each(lock)?;
         if taken.as_ref().is_some_and(|taken| is_at(taken, &work)) || cfg!(not(unix)) {
             remove(&part_of(&work));
@@ -226,7 +222,7 @@ impl Shared for SharedFolder {
         if let Some(taken) = &self.taken {
             lock(taken)?;
         }
-        // While this process waited for the lock, another process may have finished or removed the output.
+        // While this process waited for the lock, another may have finished or removed the output.
         if !self.is_there() {
             return Err(Problem::Busy);
         }
@@ -256,10 +252,10 @@ fn create_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Returns an identifier for the file or folder at `path`. No earlier file or folder at the same path had it.
+/// Returns an identifier of the file or folder at `path` that no earlier one at that path had.
 ///
-/// The identifier includes the creation time, because inode numbers are reused. Returns `None` if the system does not
-/// report the creation time.
+/// It includes the creation time, because inode numbers are reused. Returns `None` if the system does not report that
+/// time.
 #[cfg(unix)]
 fn id_of(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -274,7 +270,7 @@ fn id_of(_: &Path) -> Option<String> {
     None
 }
 
-/// Renames a file. An existing file is replaced only if `overwrite` is true.
+/// Renames a file. Replaces an existing file only if `overwrite` is true.
 fn rename_file(path: &Path, destination: &Path, overwrite: bool) -> Result<(), Problem> {
     let temporary = TempPath::try_from_path(path).map_err(creating)?;
     let renamed = match overwrite {

@@ -14,13 +14,12 @@ use crate::shared_folder::{SharedFolder, work_folder};
 use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
-/// An output that several processes write. One of them [finishes](SharedOutput::finish) it.
+/// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
 ///
-/// Until then the output has a temporary name, and remains if processes end. The processes also share intermediates of
-/// passes, and notes about finished parts. Two processes may write the same part.
+/// Until then it has a temporary name, and remains if processes end. The processes also share intermediates of passes,
+/// and notes about finished parts. Two processes may write the same part.
 ///
-/// While a process has a shared output open, [`leftovers`](crate::leftovers) reports it as in use, unless the output is
-/// in a bucket.
+/// While a process has one open, [`leftovers`](crate::leftovers) reports it as in use, except in a bucket.
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
@@ -34,7 +33,7 @@ pub struct SharedOutput {
 pub enum Joined {
     /// The output is being written.
     Begun(SharedOutput),
-    /// A process has finished the output, which now has its final path.
+    /// A process has finished the output, which is now at its path.
     Finished,
     /// There is no such output.
     Gone,
@@ -44,8 +43,7 @@ impl SharedOutput {
     /// Begins the output at `path` in `format`, with the layout `skeleton` and a unique [tag](SharedOutput::tag).
     ///
     /// # Errors
-    /// [`Error`] if the path exists and `overwrite` is false, if no file can be created in its folder, or if it is a
-    /// stream.
+    /// [`Error`] if the path exists and `overwrite` is false, if its folder accepts no new files, or if it is a stream.
     pub fn begin(
         format: &Format,
         path: &Path,
@@ -92,11 +90,11 @@ impl SharedOutput {
         })
     }
 
-    /// Removes the output at `path` with the tag `tag`. If the output is finished, removes only those shared files that
-    /// the process that finished it left behind.
+    /// Removes the output at `path` with this `tag`. If it is finished, removes only shared files that the finishing
+    /// process left behind.
     ///
     /// # Errors
-    /// [`Error`] if the output cannot be opened; [`Problem::Busy`] if a process writes it.
+    /// [`Error`] if it cannot be opened; [`Problem::Busy`] if a process writes it.
     pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
         #[cfg(feature = "s3")]
         if let Some(url) = url_of(path) {
@@ -107,27 +105,27 @@ impl SharedOutput {
     }
 
     /// Returns the folder of the other shared files. For an output in a bucket, only processes on the same machine
-    /// share this folder.
+    /// share it.
     pub fn work_folder(path: &Path, tag: &str) -> PathBuf {
         work_folder(path, tag)
     }
 
-    /// Returns the tag, which other processes need to find the output.
+    /// Returns the tag by which other processes find the output.
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// Returns an identifier that no earlier output at the same path had; `None` if the system does not provide one.
+    /// Returns an identifier that no earlier output at the same path had, if the system provides one.
     pub fn id(&self) -> Option<String> {
         self.shared.id()
     }
 
-    /// Returns whether the output still exists: no process has finished or removed it.
+    /// Returns whether the output still exists: neither finished nor removed by another process.
     pub fn is_there(&self) -> bool {
         self.shared.is_there()
     }
 
-    /// Opens the output so that it can be written at any offset. `skeleton` is the layout of the file.
+    /// Opens the output for writes at any offset. `skeleton` is the layout of the file.
     ///
     /// # Errors
     /// [`Error`] if the output cannot be opened.
@@ -135,8 +133,8 @@ impl SharedOutput {
         self.shared.blob(skeleton, Arc::clone(&self.written)).map_err(|problem| self.error(problem))
     }
 
-    /// Returns the files of a folder output that were written through this value since the last call. For each, returns
-    /// the path in the folder and the size in bytes.
+    /// Returns the path in the folder and the size in bytes of each file of a folder output that was written through
+    /// this value since the last call.
     pub fn written(&self) -> Vec<(String, u64)> {
         self.written.take()
     }
@@ -146,7 +144,7 @@ impl SharedOutput {
         self.shared.has(path, bytes)
     }
 
-    /// Opens the file with this name, which all processes share. Creates it if it does not exist.
+    /// Opens the file with this name, which all processes share, and creates it if needed.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -170,7 +168,7 @@ impl SharedOutput {
         self.shared.note(name, text)
     }
 
-    /// Writes the note that the plan of the tasks was exported. After this, a new run no longer
+    /// Notes that the plan of the tasks was exported, so that a new run no longer
     /// [removes](crate::Leftover::is_planned) the output.
     ///
     /// # Errors
@@ -184,7 +182,7 @@ impl SharedOutput {
         self.shared.unnote(name);
     }
 
-    /// Waits until everything that was written to the output would survive a power failure.
+    /// Waits until everything written to the output would survive a power failure.
     ///
     /// # Errors
     /// If the data cannot be written to the disk.
@@ -195,12 +193,12 @@ impl SharedOutput {
     /// Gives the output its final name, and removes the other shared files.
     ///
     /// # Errors
-    /// [`Error`] if the output cannot be renamed; it can then be finished later. [`Problem::Busy`] if another process
-    /// still writes it.
+    /// [`Error`] if it cannot be renamed; it can then be finished later. [`Problem::Busy`] if a process still writes
+    /// it.
     pub fn finish(self) -> Result<(), Error> {
         self.shared.finish().map_err(|problem| self.error(problem))?;
         if url_of(&self.path).is_some() {
-            // This removes the shared files on this machine, which do no harm if they remain.
+            // Shared files on this machine do no harm if they remain.
             let _ = SharedFolder::discard(&self.path, &self.tag);
         }
         Ok(())

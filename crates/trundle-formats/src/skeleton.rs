@@ -1,23 +1,23 @@
 //! The layout of a file without the data of its tensors.
 //!
 //! A skeleton is complete before any data is read, so threads or processes can write the data in any order. Only the
-//! CRC-32 fields of an archive depend on the data. These fields are filled in at the end.
+//! CRC-32 fields of an archive depend on the data; they are filled in at the end.
 
 use trundle_core::Shape;
 
 use crate::names::check_unique;
 use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
-/// The description of a tensor in a file that is to be written. It does not include the data.
+/// A tensor as a file will describe it, without its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
-    /// The name in the file. Formats without names ignore it.
+    /// The name in the file, which formats without names ignore.
     pub name: &'a str,
     /// The element type.
     pub element: &'a StoredDType,
     /// The sizes of the axes.
     pub shape: &'a Shape,
-    /// The order of the elements in the file, which are contiguous.
+    /// The order of the contiguous elements in the file.
     pub order: Order,
     /// The sizes of a chunk; `None` for the default. Formats without chunks ignore it.
     pub chunk: Option<&'a [usize]>,
@@ -33,18 +33,18 @@ pub struct Described<'a> {
 
 /// A tensor of a file whose data is in chunks.
 ///
-/// Offsets in the file refer to the decoded chunks, one after the other in row-major order. A chunk at the edge of the
-/// tensor contains only the part that is inside the tensor.
+/// The file is addressed as the decoded chunks one after the other, in row-major order. A chunk at the edge of the
+/// tensor has only the part inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
-    /// The path of the array in the file. It is empty if the file itself is the array.
+    /// The path of the array in the file; empty if the file is the array.
     pub(crate) path: String,
     pub(crate) sizes: Vec<usize>,
     pub(crate) chunk: Vec<usize>,
     pub(crate) shard: Option<Vec<usize>>,
     pub(crate) order: Option<Vec<usize>>,
     pub(crate) codecs: Codecs,
-    /// The name that the format has for the element type.
+    /// The format's name of the element type.
     pub(crate) dtype: String,
     pub(crate) width: usize,
     pub(crate) annotations: Annotations,
@@ -88,8 +88,7 @@ impl ChunkedTensor {
         self.order.as_deref()
     }
 
-    /// Returns whether an encoded chunk of `source` has the same bytes as an encoded chunk of this tensor with the same
-    /// elements.
+    /// Returns whether an encoded chunk of `source` has the same bytes as one of this tensor with the same elements.
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
@@ -97,7 +96,7 @@ impl ChunkedTensor {
         })
     }
 
-    /// Returns the bytes of the fill value. The bytes are 0 if the metadata states no fill value.
+    /// Returns the bytes of the fill value; zeros if the metadata states none.
     pub(crate) fn fill(&self) -> Vec<u8> {
         let fill = self.annotations.fill.clone();
         fill.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
@@ -139,20 +138,18 @@ impl<'a> Described<'a> {
         Ok(self.shape.bytes(self.element.width())?)
     }
 
-    /// Returns whether the data is column-major but not row-major. As in numpy, an array that is both counts as
-    /// row-major.
+    /// Returns whether the data is column-major and not row-major as well. An array that is both counts as row-major,
+    /// as in numpy.
     pub(crate) fn is_column_major(&self) -> bool {
         let several = self.shape.iter().filter(|size| **size > 1).count() > 1;
         self.order == Order::ColumnMajor && several && self.shape.elements() > 0
     }
 
-    /// Returns the error for a file of `format`, which cannot hold this tensor.
     pub(crate) fn refused(&self, format: &'static str, why: impl Into<String>) -> Problem {
         Problem::CannotHold { format, tensor: self.name.to_owned(), why: why.into() }
     }
 }
 
-/// Checks that all tensors of a file of `format` have different names.
 pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Result<(), Problem> {
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format,
@@ -161,8 +158,7 @@ pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Re
     })
 }
 
-/// Returns whether `tensors` is a single tensor that is the only content of the file. The tensor and the file then have
-/// the same metadata.
+/// Returns whether `tensors` is a single tensor that is the whole file. It then has the file's metadata.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
     matches!(tensors, [Described { annotations: Some(only), .. }] if only.is_whole)
@@ -190,7 +186,7 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
-    /// The path and the attributes of each group. The attributes are a JSON object. The path of the root is empty.
+    /// The path and the attributes (a JSON object) of each group. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
 
@@ -204,14 +200,13 @@ trundle_core::fingerprint!(struct FileSkeleton {
     groups,
 });
 
-/// A little-endian CRC-32 field of 4 bytes. It covers known bytes and the data of a tensor, which follows them.
+/// A little-endian CRC-32 field of 4 bytes, over known bytes and the data of a tensor that follows them.
 #[derive(Clone, Copy, Debug)]
 struct Crc32Field {
-    /// The index of the span that contains the field, and the offset of the field in the span.
+    /// The index of the span, and the offset of the field in it.
     span: usize,
     at: usize,
     tensor: usize,
-    /// The CRC-32 of the bytes before the data.
     before: u32,
 }
 
@@ -223,7 +218,7 @@ impl FileSkeleton {
         self.bytes
     }
 
-    /// Returns the offset in the file of each tensor's data in bytes, in the order of the tensors.
+    /// Returns the file offset of each tensor's data in bytes, in the order of the tensors.
     pub fn data_offsets(&self) -> &[u64] {
         &self.data_offsets
     }
@@ -238,12 +233,12 @@ impl FileSkeleton {
         &self.chunked
     }
 
-    /// Returns whether the spans contain CRC-32 fields. To fill them in, the CRC-32 of each tensor's data is needed.
+    /// Returns whether the spans contain CRC-32 fields, which need the CRC-32 of each tensor's data.
     pub fn needs_crc32(&self) -> bool {
         !self.crc32s.is_empty()
     }
 
-    /// Returns all bytes that are not data of tensors, in ascending order of their offsets.
+    /// Returns all bytes outside the data, in ascending order of their offsets.
     ///
     /// `crc32s` contains the [`crc32`] of each tensor's data. It may be empty if they are not
     /// [needed](FileSkeleton::needs_crc32).
@@ -272,8 +267,6 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Returns the path and the attributes of each group. The attributes are a JSON object. The path of the root is
-    /// empty.
     #[cfg(feature = "zarr")]
     pub(crate) fn groups(&self) -> &[(String, String)] {
         &self.groups
@@ -284,7 +277,6 @@ impl FileSkeleton {
         self.groups = groups;
     }
 
-    /// Appends the data of the next tensor, which is in chunks.
     #[cfg(feature = "zarr")]
     pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
         self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;
@@ -299,13 +291,13 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Marks the 4 bytes at offset `at` of the next span as a CRC-32 field. It covers known bytes, whose CRC-32 is
-    /// `before`, and the data of the tensor at index `tensor`.
+    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and the data of
+    /// `tensor`.
     pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
         self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }
 
-    /// Makes the file longer by `bytes` bytes. Returns its previous length.
+    /// Grows the file by `bytes` bytes, and returns its previous length.
     fn grow(&mut self, bytes: usize) -> Result<u64, Problem> {
         let start = self.bytes;
         let end = start.checked_add(bytes as u64).filter(|end| *end <= i64::MAX as u64);

@@ -1,4 +1,4 @@
-//! The input of the reader of a file.
+//! The input of a file reader.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::is_stream;
 use crate::{Blob, Problem, is_url};
 
-/// The size of a read in bytes. Progress is reported after each read.
+/// The bytes of a read, after which progress is reported.
 const CHUNK_BYTES: usize = 8 << 20;
 
 const COPY_BYTES: usize = 256 << 10;
@@ -17,11 +17,10 @@ const COPY_BYTES: usize = 256 << 10;
 /// The largest buffer in bytes that is reserved for a stream before any of its data has arrived.
 const FIRST_STREAM_BYTES: usize = 1 << 20;
 
-/// Receives the number of data bytes that were read or written so far.
+/// Receives the number of data bytes read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
-/// An input: a regular file or memory, whose length is known, or a stream, which can be read only once from front to
-/// back.
+/// An input: a regular file or memory of known length, or a stream, which is read once from front to back.
 pub(crate) struct Source {
     name: String,
     input: Input,
@@ -36,7 +35,7 @@ enum Input {
 }
 
 impl Source {
-    /// Opens the file at `path`, or stdin if `path` is `-`.
+    /// Opens the file at `path`; `-` is stdin.
     pub(crate) fn open(path: &Path) -> Result<Source, Problem> {
         if is_stream(path) {
             return Ok(Source::stream("stdin", Box::new(io::stdin())));
@@ -65,7 +64,7 @@ impl Source {
         Source { name: name.to_owned(), input: Input::Memory(Cursor::new(bytes)), position: 0 }
     }
 
-    /// Returns the regular file or the memory, which can be read at any position; `None` for a stream.
+    /// Returns the regular file or the memory for random access; `None` for a stream.
     pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
@@ -84,12 +83,12 @@ impl Source {
         }
     }
 
-    /// Returns the name of the tensor in a format without names.
+    /// Returns the name for the tensor of a format without names.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the length of the input in bytes; `None` if it is not known.
+    /// Returns the length of the input in bytes, if it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.input {
             Input::File { length, .. } => Some(*length),
@@ -98,7 +97,7 @@ impl Source {
         }
     }
 
-    /// Moves to an offset from the start. In a stream, the only way is forwards, by reading.
+    /// Moves to an offset from the start. A stream only moves forwards, by reading.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
         match &mut self.input {
             Input::Stream(reader) if self.position <= offset => {
@@ -142,8 +141,8 @@ impl Source {
         io::copy(self, &mut io::sink()).map(drop).map_err(Problem::reading)
     }
 
-    /// Reads the next `bytes` bytes, or fewer if the input ends. If the length of the input is not known, reserves at
-    /// most twice as many bytes as have arrived. Calls `progress` with the number of bytes read so far.
+    /// Reads the next `bytes` bytes, or fewer if the input ends. If its length is unknown, reserves at most twice the
+    /// bytes that have arrived. Calls `progress` with the bytes read so far.
     pub(crate) fn read_data(
         &mut self,
         bytes: usize,
@@ -160,7 +159,7 @@ impl Source {
         Ok(data)
     }
 
-    /// Returns whether the input ends at this position. If it does not, one byte is consumed.
+    /// Returns whether the input ends here. If not, one byte is consumed.
     pub(crate) fn ends(&mut self) -> Result<bool, Problem> {
         let mut next = Vec::new();
         self.take(1).read_to_end(&mut next).map_err(Problem::reading)?;
@@ -168,9 +167,8 @@ impl Source {
     }
 }
 
-/// Reads the next `bytes` bytes of `reader`, or fewer if it ends. `left` is a number of bytes that are known to exist,
-/// for which memory is reserved at once. For the other bytes, reserves at most twice as many as have arrived. Calls
-/// `progress` with the number of bytes read so far.
+/// Reads the next `bytes` bytes of `reader`, or fewer if it ends. Reserves the `left` bytes that are known to exist,
+/// and beyond them at most twice the bytes that have arrived. Calls `progress` with the bytes read so far.
 pub(crate) fn read_data(
     reader: &mut impl Read,
     bytes: usize,
@@ -185,7 +183,7 @@ pub(crate) fn read_data(
             reserve(&mut data, room)?;
         }
         let room = (data.capacity() - data.len()).min(bytes - data.len()).min(CHUNK_BYTES);
-        // Read into the reserved memory without first setting it to zero.
+        // Read into the reserved memory without zeroing it first.
         let read = reader.take(room as u64).read_to_end(&mut data).map_err(Problem::reading)?;
         if read < room {
             break;
@@ -210,8 +208,8 @@ pub(crate) fn read_exactly(
     Ok(read)
 }
 
-/// Copies the next `bytes` bytes of `reader`, or fewer if it ends. Returns their number. Calls `progress` with the
-/// number of bytes copied so far.
+/// Copies the next `bytes` bytes of `reader`, or fewer if it ends, and returns their number. Calls `progress` with the
+/// bytes copied so far.
 pub(crate) fn copy(
     reader: &mut impl Read,
     bytes: u64,

@@ -6,7 +6,7 @@ use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
-/// An element type as a file states it, with every detail that is needed to write it in the same way again.
+/// An element type with every detail that is needed to write it as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDType {
     dtype: DType,
@@ -21,11 +21,10 @@ trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    /// The elements have the values that [`DType`] defines.
     OfDType,
-    /// The elements are times: an i64 counts units, and its minimum means "not a time".
+    /// Units of time, as an i64 whose minimum is "not a time".
     Times,
-    /// [`DType`] cannot represent the values. It is the unsigned integer with the same bits instead.
+    /// Values that [`DType`] cannot represent. It is the unsigned integer with the same bits instead.
     Unknown,
 }
 
@@ -52,15 +51,14 @@ impl ByteOrder {
 }
 
 impl StoredDType {
-    /// Creates a type in the byte order of the machine. A packed type gets its default bit order.
+    /// Creates a type in the machine's byte order, and packed types in their default bit order.
     ///
-    /// In .npy, types that the format does not have are described by their bits: bf16 as `<u2`, the f8 types and packed
-    /// types as `|u1`.
+    /// .npy describes types that it does not have by their bits: bf16 as `<u2`, the f8 types and packed types as `|u1`.
     pub fn new(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::NATIVE)
     }
 
-    /// Creates a type in little-endian byte order, which model files use.
+    /// Creates a type in little-endian byte order, as model files use it.
     pub fn little_endian(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::Little)
     }
@@ -95,7 +93,7 @@ impl StoredDType {
         StoredDType { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
     }
 
-    /// Creates a type with this name. Its bits are stored as the unsigned integers of `bits`.
+    /// Creates a type with this name, whose bits are the unsigned integers of `bits`.
     pub(crate) fn of_bits(bits: StoredDType, name: &str) -> StoredDType {
         StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
@@ -129,7 +127,7 @@ impl StoredDType {
     /// Returns this type with the byte order and `descr` of `in_file`.
     ///
     /// Returns `None` unless the file states this type, the type of its bits, or void elements of the same width. Also
-    /// returns `None` if the byte orders contradict each other.
+    /// `None` if the byte orders contradict each other.
     pub(crate) fn in_file_of(&self, in_file: &StoredDType) -> Option<StoredDType> {
         if self.byte_order != ByteOrder::NATIVE && self.byte_order != in_file.byte_order {
             return None;
@@ -162,23 +160,23 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// Returns the name for messages. It is the name of the [`DType`] if there is one, otherwise numpy's name: `U3`
-    /// (characters), `S3` and `V8` (bytes; `V` is also used for structured types), `datetime64[ns]`, `float128`.
+    /// Returns the name for messages: of the [`DType`] if there is one, otherwise numpy's: `U3` (characters), `S3` and
+    /// `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the type as an .npy header describes it: a Python literal with the byte order, and with the names,
-    /// titles, padding and subarrays of fields.
+    /// Returns the type as an .npy header describes it: a Python literal with byte order, and with names, titles,
+    /// padding and subarrays of fields.
     pub fn descr(&self) -> &str {
         &self.descr
     }
 
     /// Returns the value of one element: the magnitude of a complex number, NaN for "not a time". A packed element is
-    /// given as one byte whose unused bits are 0.
+    /// one byte whose unused bits are 0.
     ///
     /// Returns `None` for strings, structured types, void, extended precision, and the 6-bit and FNUZ floats of
-    /// .safetensors. Also returns `None` if `bytes` is not one element.
+    /// .safetensors, and if `bytes` is not one element.
     pub fn value(&self, bytes: &[u8]) -> Option<f64> {
         if self.values == Values::Unknown {
             return None;
@@ -194,7 +192,7 @@ impl StoredDType {
             DType::U32 => f64::from(u32::from_le_bytes(self.bits(bytes)?)),
             DType::U64 => u64::from_le_bytes(self.bits(bytes)?) as f64,
             DType::F8E4M3 => f8e4m3(self.bits::<1>(bytes)?[0]),
-            // The bits of a float8_e5m2 are the upper half of a binary16.
+            // The upper half of a binary16.
             DType::F8E5M2 => f16::from_le_bytes([0, self.bits::<1>(bytes)?[0]]).to_f64(),
             DType::F8E8M0 => f8e8m0(self.bits::<1>(bytes)?[0]),
             DType::BF16 => bf16::from_le_bytes(self.bits(bytes)?).to_f64(),
@@ -226,8 +224,8 @@ impl StoredDType {
         })
     }
 
-    /// Returns the [value](StoredDType::value) of the element of `data` at `offset`, which is counted as in a
-    /// [`Layout`](trundle_core::Layout). Also returns `None` if the element is outside `data`.
+    /// Returns the [value](StoredDType::value) of the element of `data` at `offset`, counted as in a
+    /// [`Layout`](trundle_core::Layout). `None` also if it is outside `data`.
     pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
         match self.width {
             Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
@@ -238,8 +236,8 @@ impl StoredDType {
         }
     }
 
-    /// Returns the value of one element of an integer type. The argument is the same as for [`StoredDType::value`].
-    /// Returns `None` for other types, and if `bytes` is not one element.
+    /// Returns the value of one element of an integer type, with arguments as for [`StoredDType::value`]. `None` for
+    /// other types, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
         if self.values == Values::Unknown {
             return None;
@@ -260,10 +258,9 @@ impl StoredDType {
         })
     }
 
-    /// Returns the bytes of one element with the value `number` in the byte order of this type, as [`Scalar::element`]
-    /// defines them.
+    /// Returns the bytes of one element with the value `number` in this byte order, see [`Scalar::element`].
     ///
-    /// A type without a [`StoredDType::value`] accepts only 0, whose bytes are zeros.
+    /// Types without a [`StoredDType::value`] accept only 0, as zero bytes.
     ///
     /// # Errors
     /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element has this value.
@@ -280,7 +277,7 @@ impl StoredDType {
         }
     }
 
-    /// Returns the time of one element in units of the type. Returns `None` for types that are not times.
+    /// Returns the time of one element in units of the type; `None` for other types.
     pub(crate) fn ticks(&self, bytes: &[u8]) -> Option<i64> {
         let counts = self.values == Values::Times;
         counts.then(|| self.bits(bytes).map(i64::from_le_bytes)).flatten()
@@ -295,13 +292,13 @@ impl StoredDType {
         self.byte_order == ByteOrder::Big
     }
 
-    /// Returns the bits of a packed element. Returns `None` unless `bytes` is one byte whose unused bits are 0.
+    /// Returns the bits of a packed element; `None` unless `bytes` is one byte whose unused bits are 0.
     fn code(&self, bytes: &[u8]) -> Option<u8> {
         let [code] = self.bits(bytes)?;
         self.width.packing().filter(|packing| code >> packing.bits() == 0).map(|_| code)
     }
 
-    /// Returns `bytes` in little-endian order. Returns `None` unless there are `N` bytes.
+    /// Returns `bytes` in little-endian order; `None` unless there are `N`.
     fn bits<const N: usize>(&self, bytes: &[u8]) -> Option<[u8; N]> {
         let mut bits: [u8; N] = bytes.try_into().ok()?;
         if self.byte_order == ByteOrder::Big {
@@ -311,7 +308,7 @@ impl StoredDType {
     }
 }
 
-/// Returns numpy's letter for the kind of a type. Returns `None` if numpy does not have the type.
+/// Returns numpy's letter for the kind of a type that it has.
 pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     Some(match dtype {
         DType::Boolean => 'b',
@@ -323,7 +320,7 @@ pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     })
 }
 
-/// Returns the type with the same bits that .npy states for `dtype`. Returns `dtype` itself if .npy has it.
+/// Returns the type as which .npy stores the bits of a type; itself if .npy has it.
 fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::BF16 => DType::U16,

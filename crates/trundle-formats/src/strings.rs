@@ -6,8 +6,8 @@ use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
 impl StoredDType {
-    /// Converts strings to elements that are as long as the longest string, in the byte order of the machine. Returns
-    /// `None` if a string ends with NUL, which such elements cannot represent.
+    /// Converts strings to elements as long as the longest one, in the machine's byte order. `None` if a string ends
+    /// with NUL, which such elements cannot represent.
     pub fn of_strings<'a>(
         strings: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Option<(StoredDType, Vec<u8>)> {
@@ -31,8 +31,8 @@ impl StoredDType {
         ))
     }
 
-    /// Returns the strings in the bytes of elements. Returns `None` if the type is not a string type, or if a string is
-    /// not valid Unicode.
+    /// Returns the strings in the bytes of elements; `None` if the type is not a string type, or a string is not valid
+    /// Unicode.
     pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
         if !self.holds_strings() {
             return None;

@@ -1,4 +1,4 @@
-//! Manages the temporary files of outputs, and removes them if the program ends early.
+//! Temporary files of outputs, and their removal if the program ends early.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -14,13 +14,12 @@ use crate::temporary_name::{TemporaryName, random_tag};
 
 /// The number of attempts to lock a file. A process that only tests the lock holds it for a moment.
 const LOCK_TRIES: u32 = 10;
-/// The time between two attempts.
 const LOCK_WAIT: Duration = Duration::from_millis(5);
 
-/// The number of attempts to remove a folder to which other threads still write.
+/// The attempts to remove a folder into which other threads still write.
 const REMOVE_TRIES: usize = 10;
 
-/// The number of names for finished results that could not be renamed.
+/// The number of names for finished results that cannot be renamed.
 const FINISHED_NAMES: u32 = 100;
 
 static TEMPORARY_FILES: Mutex<Registry> =
@@ -32,13 +31,12 @@ struct Registry {
     state: RegistryState,
 }
 
-/// What this process is doing with its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RegistryState {
     Writing,
-    /// The process renames complete files, see [`begin_finishing`].
+    /// Complete files are being renamed, see [`begin_finishing`].
     Finishing,
-    /// The process is about to end, see [`remove_temporary_files`]. No new file may be created.
+    /// The process is about to end, see [`remove_temporary_files`]. No file may be created.
     Removed,
 }
 
@@ -48,10 +46,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Removes the temporary files of all unfinished outputs, for a program that a signal is about to end.
 ///
-/// After this call, no output can be finished or begun. Returns whether [kept](TemporaryFile::keep) files remain. Calls
+/// After this, no output can be finished or begun. Returns whether [kept](TemporaryFile::keep) files remain. Calls
 /// `ending` before the first removal.
 ///
-/// If outputs [are being renamed](begin_finishing), returns `None` and removes nothing. The program must then continue.
+/// Returns `None` and removes nothing if outputs are [being renamed](begin_finishing). The program must then continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
     if registry.state == RegistryState::Finishing {
@@ -67,14 +65,13 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     Some(registry.files.values().any(|kept| *kept))
 }
 
-/// Disables [`remove_temporary_files`], which is necessary before complete outputs are renamed.
+/// Disables [`remove_temporary_files`] before complete outputs are renamed.
 ///
-/// If the program ended between two renames, some outputs would be new and some would be old. If the program ended
-/// after the last rename, a finished job would look like an interrupted one. The effect lasts until the process creates
-/// another temporary file.
+/// If the program ended between two renames, some outputs would be new and some old; if it ended after the last, a
+/// finished job would look like an interrupted one. Lasts until the process creates another temporary file.
 ///
 /// # Errors
-/// If the files were already removed.
+/// If the files are already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
     if registry.state == RegistryState::Removed {
@@ -86,15 +83,14 @@ pub fn begin_finishing() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether there is a folder at `path`. A link to a folder does not count.
+/// Returns whether there is a folder at `path`, and not a link to one.
 pub(crate) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Removes the file or folder at `path`. A folder is renamed first, so that other threads do not create new files in
-/// it.
+/// Removes the file or folder at `path`. A folder is renamed first, so that other threads create no new files in it.
 pub(crate) fn remove(path: &Path) {
-    // Errors are ignored, because nothing can be done about them.
+    // Ignore errors, because nothing can be done about them.
     if !is_folder(path) {
         let _ = fs::remove_file(path);
         return;
@@ -109,30 +105,30 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// The longest time for which a thread waits until the program ends.
+/// The longest time that a thread waits for the program to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// If the program has [removed](remove_temporary_files) its files and so is about to end, blocks until it ends. The
-/// thread then does not report errors about the files.
+/// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread reports no
+/// errors about them.
 pub(crate) fn wait_for_end() {
     if registry().state == RegistryState::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
 
-/// A temporary file. It is removed when it is dropped, unless it is kept.
+/// A temporary file, which is removed on drop unless it is kept.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
     registration: Registration,
 }
 
-/// The registration of a temporary file or folder. Dropping it ends the registration.
+/// The registration of a temporary file or folder, which ends on drop.
 #[derive(Debug)]
 pub(crate) struct Registration(PathBuf);
 
 impl Registration {
-    /// Calls `make` to create the file at `path`, and registers it. No removal of all files can come in between.
+    /// Creates the file at `path` with `make` and registers it, without a removal of all files in between.
     pub(crate) fn made<T>(
         path: &Path,
         kept: bool,
@@ -144,13 +140,13 @@ impl Registration {
         }
         registry.state = RegistryState::Writing;
         let made = make()?;
-        // The path must be absolute, because the program may change its current folder.
+        // The path must be absolute: the program may change its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
         registry.files.insert(path.clone(), kept);
         Ok((made, Registration(path)))
     }
 
-    /// Calls `last`, and ends the registration of the file. No removal of all files can come in between.
+    /// Calls `last` and ends the registration, without a removal of all files in between.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
         if registry.state == RegistryState::Removed {
@@ -183,14 +179,14 @@ impl Drop for Registration {
 /// How to open a file that may exist from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Write the file from the beginning, and discard its content.
+    /// Write the file anew, and discard its content.
     Anew,
     /// Resume the file, which must exist. Its content is kept.
     Resumed,
 }
 
 impl TemporaryFile {
-    /// Creates a file with a unique name in `folder`, for the output with the tag `output_tag`.
+    /// Creates a file with a unique name in `folder`, for the output with `output_tag`.
     pub(crate) fn new(
         folder: &Path,
         output_tag: &str,
@@ -207,11 +203,11 @@ impl TemporaryFile {
 
     /// Opens and locks the file at [`TemporaryFile::path_of`].
     ///
-    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions`, reduced by the umask. By default,
-    /// only this user can access it.
+    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions` less the umask, by default those of
+    /// a private file.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if the file cannot be created or opened.
+    /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if it cannot be created or opened.
     pub fn tagged(
         folder: &Path,
         tag: &str,
@@ -234,7 +230,7 @@ impl TemporaryFile {
         Ok(TemporaryFile { file, registration })
     }
 
-    /// Returns the file, which is open for reading and writing.
+    /// Returns the file, open for reading and writing.
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
@@ -287,7 +283,7 @@ impl TemporaryFile {
     }
 }
 
-/// Opens and locks the file at `path`. A link is not followed, because another user may have created it.
+/// Opens and locks the file at `path`, without following a link that another user may have put there.
 fn open_locked(
     path: &Path,
     begin: Begin,
@@ -299,7 +295,7 @@ fn open_locked(
     {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
-        /// Only this user may access the file, and a later run of this user must be able to open it again.
+        /// Only this user may access the file, and a later run of this user must be able to reopen it.
         const PRIVATE: u32 = 0o600;
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
         // The system applies the umask to these permissions.
@@ -310,7 +306,7 @@ fn open_locked(
     loop {
         let file = options.open(path).map_err(creating)?;
         lock(&file)?;
-        // The process that held the lock before may have renamed the file.
+        // The previous owner of the lock may have renamed the file.
         if is_at(&file, path) {
             return Ok(file);
         }
@@ -325,25 +321,24 @@ pub(crate) fn lock(file: &File) -> Result<(), Problem> {
     take_lock(|| file.try_lock())
 }
 
-/// Repeats an attempt to take a lock until the lock is free.
+/// Tries to take a lock until it is free.
 ///
 /// # Errors
-/// [`Problem::Busy`] if another process holds the lock for too long.
+/// [`Problem::Busy`] if another process holds it for too long.
 pub(crate) fn take_lock(
     try_lock: impl Fn() -> Result<(), fs::TryLockError>,
 ) -> Result<(), Problem> {
     for _ in 0..LOCK_TRIES {
         match try_lock() {
             Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_WAIT),
-            // The file system has no locks. Users must then make sure that they do not run two jobs at once or remove
-            // files that are in use.
+            // Without locks, users must not run two jobs at once, or remove files that are in use.
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }
     Err(Problem::Busy)
 }
 
-/// Returns the names for a finished result whose temporary name is `path`.
+/// Returns the names for a finished result with the temporary name `path`.
 pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     (1..=FINISHED_NAMES).map(move |number| {

@@ -11,24 +11,23 @@ use crate::temporary_file::{
 };
 use crate::temporary_name::TemporaryName;
 
-/// The number of attempts to create a folder while other processes remove it.
+/// The attempts to create a folder while other processes remove it.
 const TRIES: usize = 10;
 
-/// A temporary folder. It is removed with its content when it is dropped.
+/// A temporary folder, which is removed with its content on drop.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     path: PathBuf,
-    /// The folder, opened with an exclusive lock; `None` on systems that cannot open folders.
+    /// The folder, opened with an exclusive lock; `None` where folders cannot be opened.
     own: Option<File>,
     registration: Registration,
 }
 
 impl TemporaryFolder {
-    /// Creates and locks the folder for `tag`. If an earlier run with the same tag left its folder, that folder is
-    /// removed.
+    /// Creates and locks the folder for `tag`, and removes the folder of an earlier run with the same tag.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if the folder cannot be created.
+    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if it cannot be created.
     pub(crate) fn new(folder: &Path, tag: &str, ending: &str) -> Result<TemporaryFolder, Problem> {
         let path = folder.join(TemporaryName::of(tag, ending));
         for _ in 0..TRIES {
@@ -68,7 +67,7 @@ impl TemporaryFolder {
         overwrite: bool,
         format: FolderFormat,
     ) -> Result<(), Problem> {
-        // `ended` makes signals wait during the rename.
+        // `ended` holds off signals during the rename.
         let renamed = self.registration.ended(|| {
             let renamed = rename_to_destination(&self.path, destination, overwrite, format);
             renamed.map_err(|why| kept(&self.path, destination, why))
@@ -92,7 +91,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Opens and locks the new folder at `path`. Returns `None` if another process has replaced it.
+/// Opens and locks the new folder at `path`; `None` if another process has replaced it.
 #[cfg(unix)]
 fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     let own = match File::open(path) {
@@ -103,7 +102,7 @@ fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(is_at(&own, path).then_some(Some(own)))
 }
 
-/// On this system, folders cannot be locked. Users must make sure that they do not run two jobs at once.
+/// Folders cannot be locked on this system. Users must not run two jobs at once.
 #[cfg(not(unix))]
 fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(Some(None))
@@ -131,8 +130,8 @@ fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
 }
 
-/// Waits until everything in a folder would survive a power failure. On systems other than Linux this does nothing,
-/// because each file was synced when it was written.
+/// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file was synced
+/// when it was written.
 pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(folder)?;
@@ -215,7 +214,7 @@ fn exchange(path: &Path, destination: &Path, format: FolderFormat) -> Result<Pat
     }
 }
 
-/// Returns whether the error means that the kernel or the file system does not support this kind of rename.
+/// Returns whether the kernel or the file system lacks this kind of rename.
 #[cfg(target_os = "linux")]
 fn cannot(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;

@@ -5,23 +5,22 @@ use std::fmt;
 
 use crate::crc32;
 
-/// The prefix of all names.
 const PREFIX: &str = ".trundle-";
 
-/// The longest output tag in bytes. With it, names are shorter than the limits of file systems, which are 255 bytes, or
-/// 143 bytes with some kinds of encryption.
+/// The longest output tag in bytes. Names stay below the limits of file systems: 255 bytes, or 143 with some
+/// encryption.
 const NAME_BYTES: usize = 90;
 
-/// The separator between a name that was cut and the CRC-32 of the whole name. No escape sequence looks like this.
+/// Separates a cut name from the CRC-32 of the whole name. No escape sequence looks like this.
 const CUT: &str = "%~";
 
 /// The allowed lengths of the part that identifies a run.
 const PLAN_LETTERS: std::ops::RangeInclusive<usize> = 16..=64;
 
-/// The name of a temporary file, which has the form `.trundle-OUTPUT-PLAN.ENDING`.
+/// The name of a temporary file: `.trundle-OUTPUT-PLAN.ENDING`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporaryName {
-    /// The output tag: the escaped name of the output. If that is too long, it is cut, and a CRC-32 follows it.
+    /// The output tag: the escaped name of the output, cut with a CRC-32 if it is long.
     pub output: String,
     /// The letters and digits that identify the run.
     pub plan: String,
@@ -30,12 +29,12 @@ pub struct TemporaryName {
 }
 
 impl TemporaryName {
-    /// Returns the name of a file of the run with the tag `tag`, which has the form `OUTPUT-PLAN`.
+    /// Returns the name of a file of the run with the tag `tag` (`OUTPUT-PLAN`).
     pub(crate) fn of(tag: &str, ending: &str) -> String {
         format!("{PREFIX}{tag}.{ending}")
     }
 
-    /// Parses a file name. Returns `None` if it is not the name of a temporary file of trundle.
+    /// Parses a file name; `None` if trundle does not create such names.
     pub fn parse(name: &OsStr) -> Option<TemporaryName> {
         let (tag, ending) = name.to_str()?.strip_prefix(PREFIX)?.rsplit_once('.')?;
         let (output, plan) = tag.rsplit_once('-')?;
@@ -54,13 +53,13 @@ impl TemporaryName {
         })
     }
 
-    /// Returns the part that the names of one run have in common: `OUTPUT-PLAN`.
+    /// Returns the common part of the names of one run: `OUTPUT-PLAN`.
     pub fn tag(&self) -> String {
         format!("{}-{}", self.output, self.plan)
     }
 
-    /// Returns the name of the output for messages. Bytes that are not UTF-8 are replaced. If the name was cut, it ends
-    /// with `...`.
+    /// Returns the name of the output for messages. Bytes that are not UTF-8 are replaced, and `...` marks a name that
+    /// was cut.
     pub fn output_name(&self) -> String {
         let (kept, end) = match self.output.rsplit_once(CUT) {
             Some((kept, _)) => (kept, "..."),
@@ -86,21 +85,20 @@ impl fmt::Display for TemporaryName {
     }
 }
 
-/// Returns a unique tag for a run to the output with the tag `output_tag`.
+/// Returns a unique tag for a run to the output with `output_tag`.
 pub(crate) fn random_tag(output_tag: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
 
-    // Each `RandomState` has different random keys, but two processes forked from one process have the same. So the
-    // process id is added.
+    // Each `RandomState` has new random keys, except in two processes forked from one. So add the process id.
     let mut random = std::collections::hash_map::RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{output_tag}-{:016x}", random.finish())
 }
 
-/// Returns the output tag for a file name, which is a part of the names of temporary files.
+/// Returns the output tag for a file name.
 ///
-/// Control characters, `%` and invalid UTF-8 become `%` and two hexadecimal digits. If the result is too long, it is
-/// cut and ends with the CRC-32 of the whole name.
+/// Control characters, `%` and invalid UTF-8 become `%` and two hexadecimal digits. A long name is cut and ends with
+/// the CRC-32 of the whole name.
 pub(crate) fn output_tag(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     let mut tag = String::with_capacity(bytes.len());

@@ -17,16 +17,15 @@ use crate::{
     Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
 };
 
-/// An open file of tensors. Opening it reads the headers. The data is read by further calls.
+/// An open file of tensors. Opening it reads the headers; further calls read the data.
 pub struct TensorFile {
-    /// The name of the file for messages.
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
 }
 
-/// Returns the format that the first bytes of a file and the hint suggest. If they suggest none, returns .npy for a
-/// stream. Compressed files are refused.
+/// Guesses the format from the hint and the first bytes; .npy for a stream of unknown format. Compressed files are
+/// refused.
 fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static Format>, Problem> {
     let first = source.peek(FIRST_BYTES)?;
     let format = Format::of_start(&first, hint);
@@ -44,7 +43,7 @@ impl fmt::Debug for TensorFile {
 }
 
 impl TensorFile {
-    /// Opens the file at `path`, and reads its headers. The file extension determines the format.
+    /// Opens the file at `path` in the format of its extension, and reads its headers.
     ///
     /// If the extension is unknown, or `path` is `-` (stdin), the first bytes determine the format.
     ///
@@ -54,20 +53,19 @@ impl TensorFile {
         TensorFile::open_as(path, &TensorHint::default())
     }
 
-    /// Opens the file like [`TensorFile::open`]. `hint` states what the file does not state.
+    /// Opens the file like [`TensorFile::open`], with a hint for the properties that it does not state.
     ///
     /// # Errors
-    /// The errors of [`TensorFile::open`]. An error is also returned if neither `hint` nor the file states a
-    /// property that is needed, or if `hint` contradicts the file.
+    /// The errors of [`TensorFile::open`], and if `hint` lacks something that the file does not state, or contradicts
+    /// the file.
     pub fn open_as(path: &Path, hint: &TensorHint) -> Result<TensorFile, Error> {
         TensorFile::open_from(Format::of_ending(path), hint, path)
     }
 
-    /// Opens the file in the format `format`. If it is `None`, the first bytes determine the format.
+    /// Opens the file in the given format. `None` selects the format by the first bytes.
     ///
-    /// If the first bytes determine the format and the hint has an offset, the file is read as raw bytes. So is a file
-    /// that no format recognises if the hint has a type or a shape. Any other stream that no format recognises is read
-    /// as .npy.
+    /// With `None`, a file is read as raw bytes if the hint has an offset, or if no format recognises the file and the
+    /// hint has a type or a shape. Any other stream of unknown format is read as .npy.
     ///
     /// # Errors
     /// The errors of [`TensorFile::open_as`].
@@ -109,12 +107,11 @@ impl TensorFile {
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
-    /// Reads a file from front to back from `reader`. `name` is the name of the file in messages, and of a tensor in a
-    /// format without names.
+    /// Reads a file from `reader`, from front to back. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
-    /// The errors of [`TensorFile::open_as`], but truncated data is detected only when it is loaded. Formats
-    /// that must be read from their end (.npz and .pt) are refused.
+    /// The errors of [`TensorFile::open_as`], but truncated data is detected only when it is loaded. Formats that are
+    /// read from their end (.npz and .pt) are refused.
     pub fn from_reader(
         format: &'static Format,
         hint: &TensorHint,
@@ -124,7 +121,7 @@ impl TensorFile {
         TensorFile::from_source(format, hint, Source::stream(name, Box::new(reader)))
     }
 
-    /// Reads a file in memory. `name` is the name of the file in messages, and of a tensor in a format without names.
+    /// Reads a file in memory. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
     /// The errors of [`TensorFile::open_as`].
@@ -154,20 +151,19 @@ impl TensorFile {
         self.format
     }
 
-    /// Returns the headers of all tensors that can be read, in the order of their data.
+    /// Returns the headers of all readable tensors, in the order of their data.
     pub fn headers(&self) -> &[Header] {
         &self.contents.listing().headers
     }
 
-    /// Returns the entries that are not tensors, or that are tensors that cannot be read: members of an .npz with
-    /// Python objects or in another format, and quantised tensors of a .gguf. A file without readable tensors is
-    /// refused when it is opened.
+    /// Returns the entries that are not readable tensors: members of an .npz with Python objects or in another format,
+    /// and quantised tensors of a .gguf. A file without readable tensors is refused when it is opened.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.contents.listing().unreadable
     }
 
-    /// Reads a stream to its end, and checks that it is complete. Without this call, the program that writes the stream
-    /// may get a broken pipe. Does nothing for files.
+    /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does nothing
+    /// for files.
     ///
     /// # Errors
     /// [`Error`] if the stream cannot be read or is truncated.
@@ -176,14 +172,14 @@ impl TensorFile {
         read.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// Returns the metadata of the file as pairs of strings in the order of the file. In .safetensors this is
-    /// `__metadata__`, and other formats have an equivalent.
+    /// Returns the metadata of the file as pairs of strings, in order: `__metadata__` of .safetensors, and the
+    /// equivalent in other formats.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.contents.listing().metadata
     }
 
-    /// Returns the annotations of the tensor at `index`. If the tensor is the only content of the file, they include
-    /// the metadata of the file.
+    /// Returns the annotations of the tensor at `index`, with the metadata of the file if the tensor is its only
+    /// content.
     ///
     /// # Panics
     /// If `index` is not less than the number of headers.
@@ -197,30 +193,29 @@ impl TensorFile {
         Annotations { attributes: Value::Object(all).to_string(), ..own.clone() }
     }
 
-    /// Returns descriptions of the metadata of the file that the reader could not represent. For the metadata of a
-    /// tensor, see [`Annotations::unread`](crate::Annotations::unread).
+    /// Describes metadata of the file that the reader could not represent. For tensors, see
+    /// [`Annotations::unread`](crate::Annotations::unread).
     pub fn unread(&self) -> &[String] {
         &self.contents.listing().unread
     }
 
-    /// Returns the file or the memory, which can be read at a [`Header::data_offset`]; `None` for a stream. Such reads
-    /// do not check CRC-32 values.
+    /// Returns the file or memory for reads at a [`Header::data_offset`]; `None` for a stream. Such reads do not check
+    /// CRC-32 values.
     pub fn blob(&self) -> Option<&dyn Blob> {
         self.contents.blob()
     }
 
-    /// Returns whether the file contains CRC-32 values of the data. [`TensorFile::load`] and [`TensorFile::copy_to`]
-    /// check them.
+    /// Returns whether the file has CRC-32 values of the data, which [`TensorFile::load`] and [`TensorFile::copy_to`]
+    /// check.
     pub fn has_crc32(&self) -> bool {
         self.contents.has_crc32()
     }
 
-    /// Reads the data of the tensor at `index` of [`TensorFile::headers`]. Calls `progress` with the number of bytes
-    /// read so far.
+    /// Reads the data of the tensor at `index` of [`TensorFile::headers`]. Calls `progress` with the bytes read so far.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be read, is truncated, needs more memory than there is, or does not match its
-    /// CRC-32. An error is also returned if the file is a stream that has already passed the data.
+    /// [`Error`] if the data cannot be read, is truncated, does not fit into memory or has a wrong CRC-32, or if a
+    /// stream has already passed it.
     ///
     /// # Panics
     /// If `index` is not less than the number of headers.
@@ -232,8 +227,8 @@ impl TensorFile {
     /// Copies the data of the tensor at `index` to `out` in parts.
     ///
     /// # Errors
-    /// The errors of [`TensorFile::load`]. An error is also returned if `out` returns an error. A wrong CRC-32
-    /// or truncated data is detected only after the data was written to `out`.
+    /// The errors of [`TensorFile::load`], and if `out` fails. A wrong CRC-32 or truncated data is detected only after
+    /// the data was written to `out`.
     ///
     /// # Panics
     /// If `index` is not less than the number of headers.

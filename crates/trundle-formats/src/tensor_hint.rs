@@ -7,10 +7,10 @@ use crate::{Header, Order, Problem, StoredDType};
 /// Properties of a tensor that its file does not state.
 ///
 /// - Raw bytes need an element type and a shape.
-/// - An .npy file may store the bits of a type that it cannot state. Its elements are read as `element` if the file
-///   states the type that [`StoredDType::new`] stores for `element`. Packed elements are stored as a 1-D array of
-///   bytes, so they also need a shape.
-/// - In a file with several tensors, the hint applies to each tensor that it fits.
+/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if the file states the
+///   type that [`StoredDType::new`] stores for `element`. Packed elements are stored as a 1-D array of bytes, so they
+///   also need a shape.
+/// - In a file of several tensors, the hint applies to each tensor that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorHint {
     /// The element type.
@@ -19,8 +19,8 @@ pub struct TensorHint {
     pub shape: Option<Shape>,
     /// The axis whose size is computed from the length of the file. Its size in `shape` is ignored.
     pub free_axis: Option<usize>,
-    /// The offset of raw data from the start of the file, in bytes. With an offset, even with 0, bytes after the data
-    /// are ignored. Without an offset, the file must be exactly as long as the data.
+    /// The offset of raw data from the start of the file, in bytes. With an offset, even 0, bytes after the data are
+    /// ignored. Without one, the file must be exactly as long as the data.
     pub offset: Option<u64>,
 }
 
@@ -31,12 +31,11 @@ impl TensorHint {
         TensorHint { element, shape, ..TensorHint::default() }
     }
 
-    /// Returns the sizes of the axes of raw data that has `bytes` bytes; `None` if the hint has no shape. Bytes that
-    /// are left over after the last whole index of the free axis are ignored.
+    /// Returns the sizes of the axes of raw data with `bytes` bytes, if the hint has a shape. A rest smaller than one
+    /// index of the free axis is ignored.
     ///
     /// # Errors
-    /// [`Problem::HintDiffers`] if an axis is free, and either `bytes` is not known or the other sizes make the tensor
-    /// empty.
+    /// [`Problem::HintDiffers`] if an axis is free, and `bytes` is unknown or the other sizes make the tensor empty.
     pub(crate) fn shape_in(
         &self,
         element: &StoredDType,
@@ -65,13 +64,13 @@ impl TensorHint {
         Ok(Some(Shape::new(sizes)?))
     }
 
-    /// Returns whether the shape that a file states fits this description.
+    /// Returns whether the shape of a file fits this description.
     fn agrees_with(&self, shape: &Shape, in_file: &Shape) -> bool {
         let agrees = |(axis, (size, in_file))| Some(axis) == self.free_axis || size == in_file;
         shape.rank() == in_file.rank() && shape.iter().zip(in_file.iter()).enumerate().all(agrees)
     }
 
-    /// Formats the shape of the hint, with -1 for the free axis.
+    /// Formats the shape as it was given, with -1 for the free axis.
     fn shown(&self, shape: &Shape) -> String {
         let size = |(axis, size): (usize, &usize)| match self.free_axis {
             Some(free) if free == axis => "-1".to_owned(),
@@ -104,10 +103,10 @@ impl TensorHint {
         }
     }
 
-    /// Applies the hint to each tensor of a file that it fits. The other tensors are unchanged.
+    /// Applies the hint to each tensor of a file that it fits.
     ///
     /// # Errors
-    /// The errors of [`TensorHint::apply`] for the first tensor, if the hint does not fit any tensor.
+    /// The errors of [`TensorHint::apply`] for the first tensor, if the hint fits none.
     pub(crate) fn apply_to_any(&self, in_file: Vec<Header>) -> Result<Vec<Header>, Problem> {
         if *self == TensorHint::default() {
             return Ok(in_file);
@@ -131,11 +130,11 @@ impl TensorHint {
         }
     }
 
-    /// Applies the hint to chunked tensors. It cannot change their shapes or the widths of their elements.
+    /// Applies the hint to chunked tensors, whose shapes and element widths it cannot change.
     ///
     /// # Errors
-    /// The errors of [`TensorHint::apply_to_any`]. [`Problem::HintDiffers`] is also returned if the hint would
-    /// change a shape or a width.
+    /// The errors of [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if the hint would change a shape or a
+    /// width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, in_file: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(in_file.to_vec())?;
@@ -156,7 +155,6 @@ impl TensorHint {
         Ok(described)
     }
 
-    /// Interprets the bytes of `in_file` as packed elements.
     fn unpack(&self, element: &StoredDType, in_file: &Header) -> Result<Header, Problem> {
         let (element, name) = (in_file_of(element, in_file)?, element.name());
         let bytes = in_file.data_bytes as u64;

@@ -5,7 +5,7 @@ use trundle_core::DType;
 use crate::literal::Literal;
 use crate::{Problem, Shown, StoredDType, numpy_dtype};
 
-/// The names that other libraries have for types, in lower case.
+/// Names of types in other libraries, in lower case.
 const SYNONYMS: [(DType, &str); 23] = [
     (DType::Boolean, "bool bool8"),
     (DType::I8, "int8"),
@@ -43,9 +43,8 @@ const UNSURE: [(&str, &str); 6] = [
 ];
 
 impl StoredDType {
-    /// Returns the type with this name. It may be a name of trundle (`f32`, `i4`, `bytes12`), a name of another
-    /// library, whose case does not matter (`float32`, `bfloat16`, `F8_E4M3`), or numpy's notation with a byte order
-    /// (`<f4`, `>i2`, `|u1`, `<U3`).
+    /// Returns the type with this name: trundle's (`f32`, `i4`, `bytes12`), another library's in any case (`float32`,
+    /// `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
     /// Returns a message with the reason if there is no such type.

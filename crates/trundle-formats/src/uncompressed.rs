@@ -6,18 +6,17 @@ use crate::contents::{Contents, Listing};
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress};
 
-/// The contents of such a file: the data of the tensors in order, which other bytes may follow.
+/// The contents of such a file: the data of the tensors in order, perhaps followed by other bytes.
 pub(crate) struct Uncompressed {
     listing: Listing,
     source: Source,
-    /// The offset at which the data of the first tensor begins.
+    /// The offset of the first tensor's data.
     start: u64,
-    /// The number of bytes from there to the end of the last tensor's data.
+    /// The bytes from there to the end of the last tensor's data.
     bytes: u64,
     trailing: TrailingBytes,
 }
 
-/// The bytes that may follow the data.
 #[derive(Clone, Copy)]
 pub(crate) enum TrailingBytes {
     /// Any bytes, which are ignored.
@@ -44,7 +43,7 @@ impl Uncompressed {
         Uncompressed::new(listing, start, source, trailing)
     }
 
-    /// Creates the contents of a file with several tensors, which are in the order of their data.
+    /// Creates the contents of a file with several tensors, in the order of their data.
     pub(crate) fn new(
         listing: Listing,
         start: u64,
@@ -72,8 +71,7 @@ impl Uncompressed {
         self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
-    /// Checks, after the data of the tensor at `index` was read, that a stream was long enough and does not have too
-    /// many bytes.
+    /// Checks the length of a stream after the data of the tensor at `index`.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();

@@ -1,4 +1,4 @@
-//! The URLs of paths in a bucket.
+//! URLs of paths in a bucket.
 
 use std::path::Path;
 
@@ -11,12 +11,11 @@ pub(crate) fn url_of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.starts_with(SCHEME))
 }
 
-/// Returns whether a path is the URL of a path in a bucket: `s3://BUCKET/PATH`.
+/// Returns whether a path is a bucket URL: `s3://BUCKET/PATH`.
 pub fn is_url(path: &Path) -> bool {
     url_of(path).is_some()
 }
 
-/// Returns the error for a program that was built without S3.
 #[cfg(not(feature = "s3"))]
 pub(crate) fn no_s3() -> Problem {
     Problem::unsupported(

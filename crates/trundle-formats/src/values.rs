@@ -1,7 +1,6 @@
 //! Decodes the values of small number types.
 
-/// Decodes an f8e4m3, which has a sign, 4 exponent bits with bias 7, and 3 mantissa bits. It has no infinities; all
-/// ones is NaN.
+/// Decodes an f8e4m3: a sign, 4 exponent bits with bias 7, 3 mantissa bits. It has no infinities; all ones is NaN.
 pub(crate) fn f8e4m3(bits: u8) -> f64 {
     let mantissa = f64::from(bits & 7);
     let magnitude = match (bits >> 3) & 15 {
@@ -12,21 +11,21 @@ pub(crate) fn f8e4m3(bits: u8) -> f64 {
     if bits >> 7 == 1 { -magnitude } else { magnitude }
 }
 
-/// Decodes an f8e8m0, which is a power of two with bias 127. All ones is NaN.
+/// Decodes an f8e8m0: a power of two with bias 127. All ones is NaN.
 pub(crate) fn f8e8m0(bits: u8) -> f64 {
     if bits == 255 { f64::NAN } else { 2f64.powi(i32::from(bits) - 127) }
 }
 
-/// Decodes an f4e2m1, which has a sign, 2 exponent bits with bias 1, and 1 mantissa bit. It has neither infinities nor
-/// NaN (OCP microscaling formats, version 1.0).
+/// Decodes an f4e2m1: a sign, 2 exponent bits with bias 1, 1 mantissa bit. It has neither infinities nor NaN (OCP
+/// microscaling formats, version 1.0).
 pub(crate) fn f4e2m1(code: u8) -> f64 {
     const MAGNITUDES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
     let magnitude = MAGNITUDES[usize::from(code & 7)];
     if code & 8 == 8 { -magnitude } else { magnitude }
 }
 
-/// Decodes an nf4. The table contains normal quantiles in ascending order, from Dettmers et al. (arXiv:2305.14314,
-/// appendix E). bitsandbytes and OpenVINO use the same table.
+/// Decodes an nf4: an ascending table of normal quantiles from Dettmers et al. (arXiv:2305.14314, appendix E), as used
+/// by bitsandbytes and OpenVINO.
 pub(crate) fn nf4(code: u8) -> f64 {
     const QUANTILES: [f32; 16] = [
         -1.0,

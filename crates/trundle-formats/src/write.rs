@@ -7,13 +7,13 @@ use trundle_core::Shape;
 
 use crate::{Described, Error, Format, Order, Output, Problem, Progress, StoredDType, crc32};
 
-/// The size of a write in bytes. Progress is reported after each write.
+/// The bytes of a write, after which progress is reported.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// A tensor in memory that is to be written.
+/// A tensor in memory, to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedTensor<'a> {
-    /// The name in the file. Formats without names ignore it.
+    /// The name in the file, which formats without names ignore.
     pub name: &'a str,
     /// The element type.
     pub element: &'a StoredDType,
@@ -31,12 +31,12 @@ impl NamedTensor<'_> {
 }
 
 impl Format {
-    /// Writes `tensors` to `out`. `metadata` is the same as for [`Format::skeleton`]. Calls `progress` with the number
-    /// of data bytes written so far.
+    /// Writes `tensors` to `out`, with `metadata` as for [`Format::skeleton`]. Calls `progress` with the data bytes
+    /// written so far.
     ///
     /// # Errors
-    /// [`Problem`] if the bytes of a tensor do not match its shape, or cannot be written. The errors of
-    /// [`Format::skeleton`] are also returned.
+    /// [`Problem`] if the bytes of a tensor do not match its shape or cannot be written, and the errors of
+    /// [`Format::skeleton`].
     pub fn write_to(
         &self,
         out: &mut dyn Write,
@@ -72,7 +72,7 @@ impl Format {
     }
 }
 
-/// Returns the format from the file extension of a path. Returns an error if the files of the format are folders.
+/// Returns the format of a path's extension, unless its files are folders.
 fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     let format = Format::of(path)?;
     if format.is_folder() {
@@ -82,8 +82,8 @@ fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     Ok(format)
 }
 
-/// Checks that `path` can be written, before any work is done: its file extension is known, its folder exists, and the
-/// path does not exist unless `overwrite` is true. If `path` is `-`, the output is stdout.
+/// Checks, before any work is done, that `path` can be written: its extension is known, its folder exists, and the path
+/// does not exist unless `overwrite` is true. `-` is stdout.
 ///
 /// # Errors
 /// [`Error`] that names the reason.
@@ -92,9 +92,8 @@ pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
     Output::check(path, overwrite)
 }
 
-/// Writes `tensors` to the file at `path`. The file extension determines the format. If `path` is `-`, writes .npy to
-/// stdout. The file gets its final name only when it is complete, as [`Output`] explains. Calls `progress` with the
-/// number of data bytes written so far.
+/// Writes `tensors` to the file at `path` in the format of its extension; `-` is stdout, as .npy. The file appears
+/// completely or not at all, see [`Output`]. Calls `progress` with the data bytes written so far.
 ///
 /// # Errors
 /// The errors of [`check_output`] and [`Format::write_to`].
@@ -107,9 +106,9 @@ pub fn write(
     stage(path, tensors, &[], overwrite, progress)?.finish()
 }
 
-/// Writes the file like [`write()`], and `metadata` too, but does not give it its final name yet.
+/// Writes the file like [`write()`], with `metadata`, but does not give it its final name yet.
 ///
-/// [`Output::read_back`] opens the result, and [`Output::finish`] gives it its final name.
+/// [`Output::read_back`] opens the result, [`Output::finish`] names it.
 ///
 /// # Errors
 /// The errors of [`write()`].

@@ -1,5 +1,5 @@
-//! Tests that temporary files can be removed. Removing them affects all unfinished outputs of the process, so this test
-//! needs a process of its own.
+//! Tests the removal of temporary files. It affects all unfinished outputs of the process, so it needs a process of its
+//! own.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -20,8 +20,7 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
     output.write_all(b"half").unwrap();
     assert_eq!(names().len(), 2);
-    // After `begin_finishing`, outputs may be renamed at any time, so nothing is removed. `Output::check` makes removal
-    // possible again.
+    // While outputs are renamed, nothing is removed. Creating another temporary file makes removal possible again.
     begin_finishing().unwrap();
     assert_eq!(remove_temporary_files(|| unreachable!()), None);
     assert_eq!(names().len(), 2);
@@ -31,7 +30,7 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     assert!(is_called && begin_finishing().is_err());
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
-    // After the removal, the process cannot create outputs any more.
+    // After the removal, no output can be created.
     assert!(Output::create(&folder.path().join("late.npy"), false).is_err());
     assert!(Output::check(&folder.path().join("late.npy"), false).is_err());
     assert_eq!(names(), ["finished.npy"]);

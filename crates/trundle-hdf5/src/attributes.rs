@@ -25,15 +25,13 @@ pub(crate) struct Attribute {
     pub(crate) data: Vec<u8>,
 }
 
-/// A cache of the global heaps, which contain the values of variable length, by address; `None` for a heap that cannot
-/// be read.
+/// A cache of the global heaps with values of variable length, by address; `None` for an unreadable heap.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps(HashMap<u64, Option<GlobalHeapCollection>>);
 
-/// The number of heaps in the cache.
 const MOST_HEAPS: usize = 64;
 
-/// Reads the attributes of an object. Attributes that are not understood are skipped.
+/// Reads the attributes of an object. Skips attributes that are not understood.
 pub(crate) fn attributes(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -92,8 +90,8 @@ impl Attribute {
         Ok(Attribute { name, datatype, space, data })
     }
 
-    /// Converts the attribute to JSON: a single element to a value, several elements to nested lists. Returns `None` if
-    /// JSON cannot represent them.
+    /// Converts the attribute to JSON: a single element to a value, several to nested lists. `None` if JSON cannot
+    /// represent it.
     pub(crate) fn value(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Value> {
         if self.space.is_null {
             return None;
@@ -129,7 +127,7 @@ impl Attribute {
         elements.map(|element| number_of(&self.datatype, element)?.as_i64()).collect()
     }
 
-    /// Returns the first address in each list of references. An empty list gives `None`.
+    /// Returns the first address in each list of references; `None` for an empty list.
     pub(crate) fn first_references(
         &self,
         metadata: &Metadata,
@@ -145,7 +143,7 @@ impl Attribute {
     }
 }
 
-/// Converts an element to JSON. Returns `None` for references, and for numbers that are not finite.
+/// Converts an element to JSON; `None` for references, and for numbers that are not finite.
 fn value_of(
     datatype: &Datatype,
     element: &[u8],
@@ -189,7 +187,7 @@ fn number_of(datatype: &Datatype, element: &[u8]) -> Option<Number> {
     }
 }
 
-/// Returns the value of one element. Returns `None` unless it is an f32 or f64.
+/// Returns the value of one element; `None` unless it is an f32 or f64.
 pub(crate) fn float_of(datatype: &Datatype, element: &[u8]) -> Option<f64> {
     let Class::Float { .. } = datatype.class else { return None };
     match *datatype.to_little_endian(element.to_vec()) {
@@ -200,7 +198,7 @@ pub(crate) fn float_of(datatype: &Datatype, element: &[u8]) -> Option<f64> {
 }
 
 impl Heaps {
-    /// Reads an element of variable length from its heap. Returns `None` if the reference is null or invalid.
+    /// Reads an element of variable length from its heap; `None` if the reference is null or invalid.
     fn get(&mut self, metadata: &Metadata, element: &[u8]) -> Option<Vec<u8>> {
         let mut cursor = Cursor::new(element);
         cursor.skip(4).ok()?;

@@ -1,7 +1,7 @@
 //! Reads the chunk indices of older files, which are B-trees of version 1.
 //!
-//! The nodes have no checksums. The HDF5 library searches for a chunk by its key, so it would not find every chunk of a
-//! tree whose keys are out of order. Such a tree is refused.
+//! The nodes have no checksums. The HDF5 library searches for chunks by key, so it would not find every chunk of a tree
+//! whose keys are out of order. Such a tree is refused.
 
 use hdf5_reader::btree_v1::{BTreeV1Key, BTreeV1Node};
 use hdf5_reader::chunk_index::ChunkEntry;
@@ -10,7 +10,6 @@ use hdf5_reader::io::Cursor;
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// The type of the nodes in a tree of chunks.
 const OF_CHUNKS: u8 = 1;
 
 struct Walk<'a> {
@@ -19,7 +18,7 @@ struct Walk<'a> {
     entries: Vec<ChunkEntry>,
 }
 
-/// Reads all chunk entries of the tree at `address`. The dataset has `axes` axes.
+/// Reads all chunk entries of the tree at `address`, for a dataset with `axes` axes.
 ///
 /// # Errors
 /// [`Error`] if a node cannot be read, or the keys are out of order.
@@ -42,7 +41,7 @@ impl Walk<'_> {
             return Err(Error::malformed(format!("no tree of chunks at byte {address}")));
         }
         let children = usize::from(u16::from_le_bytes([start[6], start[7]]));
-        // A key contains a length, a filter mask, an offset along each axis, and an offset within an element.
+        // A key has a length, a filter mask, and an offset along each axis and within an element.
         let key = 8 + 8 * (self.axes + 1);
         let pointer = usize::from(offset_size);
         let bytes = 8 + 2 * pointer + children * (key + pointer) + key;
@@ -51,7 +50,7 @@ impl Walk<'_> {
         Ok(BTreeV1Node::parse(&mut Cursor::new(&node), offset_size, length_size, axes)?)
     }
 
-    /// Adds the chunks below a node. All keys must be between the two keys in `parent`.
+    /// Adds the chunks below a node, whose keys must be between the two keys in `parent`.
     fn add(&mut self, node: BTreeV1Node, parent: Option<(&[u64], &[u64])>) -> Result<(), Error> {
         let keys: Option<Vec<(u32, u32, Vec<u64>)>> = node.keys.into_iter().map(parts).collect();
         let keys = keys.ok_or_else(|| Error::malformed("a tree of links instead of chunks"))?;
@@ -90,7 +89,7 @@ impl Walk<'_> {
     }
 }
 
-/// Splits a key into the length, the filter mask and the offsets. Returns `None` for the key of a group.
+/// Splits a key into length, filter mask and offsets; `None` for a key of a group.
 fn parts(key: BTreeV1Key) -> Option<(u32, u32, Vec<u64>)> {
     match key {
         BTreeV1Key::RawData { chunk_size, filter_mask, offsets } => {

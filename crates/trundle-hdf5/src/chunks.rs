@@ -13,8 +13,7 @@ use crate::filters::Filters;
 use crate::layout::{Dataspace, Index};
 use crate::metadata::Metadata;
 
-/// The largest decoded chunk in bytes. The limit is the same for other formats; HDF5's own limit is about twice as
-/// high.
+/// The largest decoded chunk in bytes, as for other formats. HDF5's own limit is about twice as high.
 pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
 /// A chunked dataset.
@@ -35,7 +34,7 @@ pub struct Chunked {
     pub(crate) edges_are_plain: bool,
     pub(crate) filters: Filters,
     pub(crate) fill: Vec<u8>,
-    /// The positions of all chunks, which are read when a chunk is requested for the first time.
+    /// The positions of all chunks, read at the first request.
     pub(crate) table: OnceLock<Result<Vec<Stored>, String>>,
 }
 
@@ -45,18 +44,17 @@ pub(crate) struct Stored {
     number: u64,
     address: u64,
     bytes: u64,
-    /// The filters that were skipped, one bit for each.
+    /// A bit for each filter that was skipped.
     mask: u32,
 }
 
 impl Chunked {
-    /// Returns the estimated time in picoseconds that one core takes to undo the filters for each byte.
+    /// Returns the estimated picoseconds that one core takes to undo the filters, for each byte.
     pub fn decoding_picoseconds(&self) -> u64 {
         self.filters.picoseconds()
     }
 
-    /// Reads and decodes the chunk at the grid position `index`. The elements of a chunk that was never written have
-    /// the fill value.
+    /// Reads and decodes the chunk at the grid position `index`. A chunk that was never written has the fill value.
     ///
     /// # Errors
     /// [`Error`] if the chunk cannot be read, or contradicts the metadata.
@@ -96,7 +94,7 @@ impl Chunked {
     fn find(&self, index: &[u64]) -> Result<Option<Stored>, Error> {
         let Some(address) = self.address else { return Ok(None) };
         if self.index == Index::Implicit {
-            // All possible chunks are stored, one after the other.
+            // All possible chunks follow one another.
             let bytes = self.chunk_bytes as u64;
             let number = number_of(index, &self.space.most, &self.chunk);
             let address = number.and_then(|number| number.checked_mul(bytes)?.checked_add(address));
@@ -124,7 +122,7 @@ impl Chunked {
             chunk.map_err(|_| Error::unsupported("chunks of 2^32 elements along an axis"))?;
         let (storage, offset_size) = (&self.metadata, self.metadata.offset_size);
         let length_size = self.metadata.length_size;
-        // The fixed and the extensible array number the chunks according to the maximum shape.
+        // The fixed and the extensible array number chunks by the maximum shape.
         let (shape, most) = (&self.shape, &self.space.most);
         let entries = match self.index {
             Index::BTreeV1 => chunk_tree::entries(storage, address, axes)?,
@@ -177,8 +175,7 @@ impl Chunked {
         Ok(table)
     }
 
-    /// Converts an index entry. Returns `None` if the entry is undefined, or if the chunk is outside the shape because
-    /// the dataset was made smaller.
+    /// Converts an index entry; `None` if it is undefined, or outside the shape because the dataset was made smaller.
     fn stored(&self, entry: &ChunkEntry) -> Result<Option<Stored>, Error> {
         let is_on_grid = entry.offsets.len() == self.chunk.len()
             && entry.offsets.iter().zip(&self.chunk).all(|(at, size)| at.is_multiple_of(*size));
@@ -202,7 +199,7 @@ impl Chunked {
     }
 }
 
-/// Returns the position of a chunk in a grid in row-major order. Returns `None` if it overflows.
+/// Returns the row-major position of a chunk in a grid; `None` if it overflows.
 fn number_of(index: &[u64], sizes: &[u64], chunk: &[u64]) -> Option<u64> {
     let axes = index.iter().zip(sizes).zip(chunk);
     axes.enumerate().try_fold(0u64, |number, (axis, ((index, size), chunk))| {

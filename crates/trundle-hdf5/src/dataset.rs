@@ -22,13 +22,13 @@ pub struct Dataset {
     pub path: String,
     /// The sizes of the axes.
     pub shape: Vec<u64>,
-    /// The element type in numpy's notation, such as `>f4`. If numpy has none, trundle's name, such as `bf16`.
+    /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`.
     pub dtype: String,
     /// The size of an element in bytes.
     pub width: usize,
     /// The position of the data.
     pub data: Data,
-    /// The axis names. The list is empty if no axis has a name.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without HDF5's internal ones.
     pub attributes: Attributes,
@@ -36,20 +36,20 @@ pub struct Dataset {
     pub unheld: Vec<String>,
     /// For each axis, whether it is unlimited.
     pub unlimited: Vec<bool>,
-    /// The bytes of the fill value in little-endian order; `None` if the dataset does not state one.
+    /// The little-endian bytes of the fill value, if the dataset states one.
     pub fill: Option<Vec<u8>>,
 }
 
 /// The position of a dataset's data.
 #[derive(Debug)]
 pub enum Data {
-    /// The data is contiguous and row-major in the file. It begins at this byte.
+    /// Contiguous and row-major in the file, from this byte.
     At(u64),
-    /// The data is part of the metadata.
+    /// In the metadata.
     InMemory(Vec<u8>),
-    /// No data is stored. All elements have this value.
+    /// Not stored: all elements have this value.
     Filled(Vec<u8>),
-    /// The data is in chunks.
+    /// In chunks.
     Chunked(Box<Chunked>),
 }
 
@@ -65,7 +65,7 @@ const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
 const FILL_VALUE: &str = "_FillValue";
 
 impl Dataset {
-    /// Reads the dataset at `path` from its header. Axis names are not read.
+    /// Reads the dataset at `path` from its header, without axis names.
     pub(crate) fn read(
         metadata: &Metadata,
         path: &str,
@@ -143,10 +143,10 @@ impl Dataset {
     }
 }
 
-/// Returns the attributes that are not internal, and the names of the attributes that JSON cannot represent.
+/// Returns the attributes without internal ones, and the names of attributes that JSON cannot represent.
 ///
-/// The fill value of floats is converted to the bytes of an f64 in base 64, because JSON has no NaN. xarray stores it
-/// in Zarr in the same way.
+/// A fill value of floats is written as xarray writes it to Zarr, because JSON has no NaN: the bytes of an f64 in base
+/// 64.
 pub(crate) fn public(
     metadata: &Metadata,
     all: &[Attribute],
@@ -198,7 +198,6 @@ fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, 
     Ok(bytes as usize)
 }
 
-/// Reads the bytes of the fill value in the stored byte order.
 fn fill(
     metadata: &Metadata,
     header: &ObjectHeader,

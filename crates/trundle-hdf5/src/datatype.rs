@@ -25,7 +25,7 @@ pub(crate) enum Class {
         kind: Float,
         is_big: bool,
     },
-    /// An enumeration of FALSE and TRUE in one byte, with which h5py stores booleans.
+    /// An enumeration of FALSE and TRUE in one byte, as h5py writes booleans.
     Boolean,
     /// A string of fixed length, padded with NUL or spaces.
     String {
@@ -38,7 +38,7 @@ pub(crate) enum Class {
     VarReferences,
     /// Bytes without a meaning.
     Opaque,
-    /// A type that is not supported, with its description.
+    /// An unsupported type, by its description.
     Other(String),
 }
 
@@ -52,8 +52,8 @@ pub(crate) enum Float {
 
 const MOST_DEPTH: usize = 8;
 
-/// The bit layout of each kind of float: the total size, the position and size of the exponent, the position and size
-/// of the mantissa, the bias of the exponent, and the position of the sign.
+/// The bit layout of floats: total size, position and size of the exponent, position and size of the mantissa, bias of
+/// the exponent, and position of the sign.
 const FLOATS: [(Float, [u32; 7]); 4] = [
     (Float::F16, [16, 10, 5, 0, 10, 15, 15]),
     (Float::BF16, [16, 7, 8, 0, 7, 127, 15]),
@@ -72,7 +72,7 @@ impl Datatype {
         parse(&mut Cursor::new(body), 0)
     }
 
-    /// Returns the name in numpy's notation. If numpy has none, returns trundle's name.
+    /// Returns the name in numpy's notation, or trundle's name if numpy has none.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with a description of the type if it has no name.
@@ -195,8 +195,7 @@ fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Err
         (flags >> 8) & 0xff,
     ];
     let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
-    // In the usual form, the leading 1 of the mantissa is implied, and the bytes are in little-endian or big-endian
-    // order.
+    // The usual form: the leading 1 of the mantissa is implied, and bytes are in little- or big-endian order.
     let is_usual = offset == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
     Ok(match known.filter(|_| is_usual) {
         Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },
@@ -247,8 +246,7 @@ fn compound(
     other()
 }
 
-/// Reads an enumeration type. Its elements are treated as integers of the base type. An enumeration of FALSE = 0 and
-/// TRUE = 1 in one byte is a boolean.
+/// Reads an enumeration, which is moved as its integers, except that FALSE = 0 and TRUE = 1 in one byte is a boolean.
 fn enumeration(
     cursor: &mut Cursor<'_>,
     count: usize,
@@ -269,7 +267,7 @@ fn enumeration(
     Ok(base.class)
 }
 
-/// Reads a name that ends with NUL. Before version 3, it is padded to a multiple of 8 bytes.
+/// Reads a NUL-terminated name. Before version 3, it is padded to a multiple of 8 bytes.
 fn name(cursor: &mut Cursor<'_>, version: u32) -> Result<Vec<u8>, Error> {
     let mut name = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Finds axis names, which are stated by dimension scales. netCDF-4 also uses them.
+//! Finds axis names: dimension scales of HDF5, and netCDF-4's use of them.
 //!
 //! Source: the HDF5 Dimension Scale Specification, and appendix C of the netCDF user's guide.
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::attributes::{Attribute, Heaps};
 use crate::metadata::Metadata;
 
-/// The prefix with which netCDF-4 stores a variable that has the name of a dimension but is not its coordinate.
+/// netCDF-4's prefix for a variable that has the name of a dimension but is not its coordinate.
 pub(crate) const NO_COORDINATE: &str = "_nc4_non_coord_";
 
 /// The start of the `NAME` of a scale that stands for a dimension without a variable.
@@ -34,7 +34,7 @@ impl Named<'_> {
         self.string(metadata, heaps, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
     }
 
-    /// Returns whether the dataset is a scale without data, which only stands for a dimension.
+    /// Returns whether the dataset is a scale without data, which stands for a dimension only.
     pub(crate) fn is_no_variable(&self, metadata: &Metadata, heaps: &mut Heaps) -> bool {
         self.is_scale(metadata, heaps)
             && self
@@ -43,7 +43,6 @@ impl Named<'_> {
     }
 }
 
-/// Removes the prefix of netCDF-4 from the last component of a path.
 pub(crate) fn variable_path(path: &str) -> String {
     let (before, name) = path.rsplit_once('/').map_or(("", path), |(before, name)| (before, name));
     match name.strip_prefix(NO_COORDINATE).filter(|name| !name.is_empty()) {
@@ -61,7 +60,7 @@ pub(crate) struct Scales {
 }
 
 impl Scales {
-    /// Adds a dataset. If an axis refers to a dataset of any kind, the axis has the name of the dataset.
+    /// Adds a dataset. Any dataset that an axis refers to gives the axis its name.
     pub(crate) fn add(&mut self, named: &Named<'_>, metadata: &Metadata, heaps: &mut Heaps) {
         let name = named.path.rsplit('/').next().unwrap_or(named.path).to_owned();
         if named.is_scale(metadata, heaps)
@@ -73,7 +72,7 @@ impl Scales {
         self.by_address.insert(named.address, name);
     }
 
-    /// Returns the axis names of a dataset. The result is empty if no axis has a name.
+    /// Returns the axis names of a dataset; empty if no axis has a name.
     pub(crate) fn names(
         &self,
         named: &Named<'_>,

@@ -55,8 +55,8 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Runs `read`, and turns a panic into an error. `read` passes bytes that are not trusted to `hdf5_reader`. No case of
-/// a panic is known. Nothing that `read` has changed is used after a panic.
+/// Runs `read`, and turns a panic into an error. `read` passes untrusted bytes to `hdf5_reader`; no panic is known, and
+/// nothing that `read` changed is used afterwards.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(Error::malformed("its metadata is inconsistent and cannot be read"))

@@ -11,19 +11,15 @@ use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::{Metadata, ReadAt};
 
-/// The most datasets that are read from a file.
 const MOST_DATASETS: usize = 1 << 16;
-/// The most groups that are within each other.
 const MOST_DEPTH: usize = 64;
 
-/// An HDF5 file. Its datasets are in the order of their creation if the file records it, otherwise in the order of
-/// their names.
+/// An HDF5 file. Datasets are in the order of their creation if the file records it, otherwise by name.
 #[derive(Debug)]
 pub struct Hdf5File {
     /// The attributes of groups by path; the path of the root is empty. Groups without attributes are left out.
     pub groups: BTreeMap<String, Attributes>,
-    /// The attributes of groups that JSON cannot represent. For each, the path of the group and the name of the
-    /// attribute.
+    /// The group attributes that JSON cannot represent: the path of the group and the name.
     pub unheld: Vec<(String, String)>,
     /// The datasets of all groups.
     pub datasets: Vec<Dataset>,
@@ -36,7 +32,7 @@ pub struct Hdf5File {
 pub struct Unreadable {
     /// The path below the root.
     pub path: String,
-    /// The reason why it cannot be read.
+    /// The reason.
     pub error: Error,
 }
 
@@ -52,15 +48,15 @@ struct Walk<'a> {
     found: Vec<FoundDataset>,
     unreadable: Vec<Unreadable>,
     attributes: Vec<(String, Vec<Attribute>)>,
-    /// The addresses of the groups that were visited. The search needs them because hard links can form cycles.
+    /// The addresses of the visited groups: hard links can form cycles.
     groups: HashSet<u64>,
 }
 
 impl Hdf5File {
-    /// Reads the metadata of all datasets. Chunk indices are not read yet.
+    /// Reads the metadata of all datasets, but no chunk indices yet.
     ///
     /// # Errors
-    /// [`Error`] if the file is not an HDF5 file, or the root group cannot be read.
+    /// [`Error`] if it is not an HDF5 file, or the root group cannot be read.
     pub fn open(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
         guarded(|| Hdf5File::read(bytes))
     }
@@ -121,7 +117,7 @@ impl FoundDataset {
 }
 
 impl Walk<'_> {
-    /// Adds the members of a group. `prefix` is the path of the group with a trailing slash, or empty for the root.
+    /// Adds the members of a group. `prefix` is its path with a trailing slash, or empty for the root.
     fn group(&mut self, header: &ObjectHeader, prefix: &str, depth: usize) -> Result<(), Error> {
         if depth > MOST_DEPTH {
             return Err(Error::unsupported(format!("groups more than {MOST_DEPTH} deep")));

@@ -35,7 +35,7 @@ const OTHERS: [(u16, &str); 9] = [
     (32026, "Blosc2"),
 ];
 
-/// The most bytes that filters add to a chunk that does not compress. The number includes checksums.
+/// The most bytes that filters add to a chunk that does not compress, including checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
 /// The filters of a dataset, in the order of encoding.
@@ -62,8 +62,8 @@ impl Filters {
         Ok(Filters(filters))
     }
 
-    /// Returns the estimated time in picoseconds that one core takes to undo the filters for each byte. It was measured
-    /// on a core of 2023.
+    /// Returns the estimated picoseconds that one core takes to undo the filters, for each byte (measured on a core of
+    /// 2023).
     pub(crate) fn picoseconds(&self) -> u64 {
         let of_filter = |filter: &FilterDescription| match filter.id {
             FILTER_SHUFFLE | FILTER_FLETCHER32 => 300,
@@ -73,7 +73,7 @@ impl Filters {
         self.0.iter().map(of_filter).sum()
     }
 
-    /// Returns the maximum stored size of a chunk of `bytes` bytes.
+    /// Returns the most stored bytes of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
         if self.0.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }
@@ -91,7 +91,7 @@ impl Filters {
             if mask & (1 << at) != 0 {
                 continue;
             }
-            // The output of the filters except the first may be slightly larger than the chunk.
+            // The output of later filters may be slightly larger than the chunk.
             let most = if at == 0 { bytes } else { self.most_stored(bytes) };
             data = match filter.id {
                 FILTER_LZF => lzf(&data, most)?,
@@ -109,8 +109,8 @@ impl Filters {
     }
 }
 
-/// Decodes LZF (`liblzf` 3.6) to at most `most` bytes. After a control byte `c` less than 32 there are `c + 1` literal
-/// bytes. Any other control byte begins a copy of earlier output.
+/// Decodes LZF (`liblzf` 3.6) to at most `most` bytes. A control byte `c` below 32 precedes `c + 1` literal bytes; any
+/// other begins a copy of earlier output.
 fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
     let ends = || "LZF: ends too early".to_owned();
     let mut bytes = packed.iter().map(|byte| usize::from(*byte));
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn lzf_gives_literals_and_copies_of_them() {
-        // The bytes "ab", then a copy of 2 + 3 bytes that begins 2 bytes back.
+        // "ab", then a copy of 2 + 3 bytes from 2 back.
         assert_eq!(lzf(&[1, b'a', b'b', 3 << 5, 1], 7).as_deref(), Ok(&b"abababa"[..]));
-        // A long copy of 7 + 1 + 2 bytes that begins 1 byte back.
+        // A long copy of 7 + 1 + 2 bytes from 1 back.
         assert_eq!(lzf(&[0, b'x', 7 << 5, 1, 0], 11).as_deref(), Ok(&b"xxxxxxxxxxx"[..]));
         for (packed, most, why) in [
             (&[1, b'a', b'b', 3 << 5, 1][..], 6, "more than 6"),

@@ -16,7 +16,7 @@ use crate::metadata::Metadata;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Object(u64),
-    /// A soft link, which is another path in the file.
+    /// A soft link: another path in the file.
     Name,
     OtherFile(String),
 }
@@ -24,7 +24,7 @@ pub(crate) enum Target {
 /// The cache type of a symbol table entry that is a soft link.
 const IS_NAME: u32 = 2;
 
-/// Lists the members of a group, in the order of their creation if it is known, otherwise by name.
+/// Lists the members of a group, in creation order if it is known, otherwise by name.
 pub(crate) fn children(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -67,8 +67,7 @@ fn target(link: LinkMessage) -> (String, Target) {
     (link.name, target)
 }
 
-/// Reads the objects of a fractal heap, which are links or attributes, through its B-tree. Returns none if there is no
-/// heap.
+/// Reads the objects of a fractal heap (links or attributes) through its B-tree; none without a heap.
 pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec<u8>>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
     let is_none = |address| Cursor::is_undefined_offset(address, offset_size);
@@ -108,7 +107,7 @@ pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec
     Ok(objects)
 }
 
-/// Lists the members of a group of the old kind, which has a symbol table.
+/// Lists the members of a group of the old kind, with a symbol table.
 fn symbols(metadata: &Metadata, tree: u64, heap: u64) -> Result<Vec<(String, Target)>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
     let heap = LocalHeap::parse_at_storage(metadata, heap, offset_size, length_size)?;
@@ -134,7 +133,7 @@ fn symbols(metadata: &Metadata, tree: u64, heap: u64) -> Result<Vec<(String, Tar
     Ok(children)
 }
 
-/// Reads the string at an offset of a heap. It ends with NUL.
+/// Reads the NUL-terminated string at an offset of a heap.
 fn name_at(heap: &[u8], offset: u64) -> Result<String, Error> {
     let text = usize::try_from(offset).ok().and_then(|offset| heap.get(offset..));
     let text = text.and_then(|text| Some(&text[..text.iter().position(|byte| *byte == 0)?]));

@@ -1,4 +1,4 @@
-//! Reads object headers, which contain the messages of a group or a dataset.
+//! Reads object headers: the messages of a group or a dataset.
 
 use hdf5_reader::checksum::jenkins_lookup3;
 use hdf5_reader::io::Cursor;
@@ -26,7 +26,6 @@ pub(crate) mod kind {
 
 /// The most bytes of messages in an object header.
 const MOST_BYTES: u64 = 64 << 20;
-/// The most blocks of an object header.
 const MOST_BLOCKS: usize = 1 << 12;
 
 const CHECKSUM: usize = 4;
@@ -36,7 +35,6 @@ const IS_SHARED: u8 = 0x02;
 /// The message flag for a message whose type a reader must know.
 const MUST_BE_KNOWN: u8 = 0x80;
 
-/// The last message type of the specification.
 const LAST_KIND: u16 = 0x18;
 
 #[derive(Debug)]
@@ -75,7 +73,7 @@ impl ObjectHeader {
         Ok(header)
     }
 
-    /// Adds the messages of a block. Returns the address and the length of each block that continues the header.
+    /// Adds the messages of a block. Returns address and length of the blocks that continue it.
     fn add(
         &mut self,
         metadata: &Metadata,
@@ -113,8 +111,7 @@ impl ObjectHeader {
         Ok(blocks)
     }
 
-    /// Returns the body of the first message with a type. If the message is shared, returns the body of the shared
-    /// message.
+    /// Returns the body of the first message of a type, resolved if it is shared.
     pub(crate) fn find(&self, metadata: &Metadata, kind: u16) -> Result<Option<Vec<u8>>, Error> {
         let found = self.messages.iter().find(|message| message.kind == kind);
         found.map(|message| message.resolved(metadata)).transpose()
@@ -130,7 +127,6 @@ impl Message {
     }
 }
 
-/// Reads the shared message to which `body` refers.
 pub(crate) fn shared_message(
     metadata: &Metadata,
     kind: u16,
@@ -149,7 +145,7 @@ pub(crate) fn shared_message(
     }
 }
 
-/// Reads the start of the header at an address. Returns the style of the header and its first block.
+/// Reads the start of the header at an address: its style and its first block.
 fn first_block(metadata: &Metadata, address: u64) -> Result<(Style, Vec<u8>), Error> {
     let start = metadata.read(address, 6)?;
     if start[0] == 1 {

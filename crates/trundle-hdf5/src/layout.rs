@@ -7,7 +7,6 @@ use crate::metadata::Metadata;
 
 const MOST_AXES: usize = 32;
 
-/// The shape of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {
     pub(crate) sizes: Vec<u64>,
@@ -46,7 +45,6 @@ impl Dataspace {
         Ok(Dataspace { sizes, most: most.collect(), is_null: version == 2 && kind == 2 })
     }
 
-    /// Returns the number of elements; `None` if it overflows.
     pub(crate) fn elements(&self) -> Option<u64> {
         if self.is_null {
             return Some(0);
@@ -55,7 +53,7 @@ impl Dataspace {
     }
 }
 
-/// The layout of a dataset's data. An address is `None` if nothing was ever written.
+/// The layout of a dataset's data. The address is `None` if nothing was ever written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     Compact(Vec<u8>),
@@ -113,7 +111,6 @@ fn unknown(what: &str, value: u8) -> Error {
     Error::unsupported(format!("storage of {what} {value} is unknown"))
 }
 
-/// Reads a layout of version 1 or 2.
 fn old(cursor: &mut Cursor<'_>, metadata: &Metadata) -> Result<Layout, Error> {
     let (axes, class) = (usize::from(cursor.read_u8()?), cursor.read_u8()?);
     cursor.skip(5)?;
@@ -141,7 +138,7 @@ fn chunked_by_tree(
     Ok(Layout::Chunked { address, chunk, width, index: Index::BTreeV1, edges_are_plain: false })
 }
 
-/// Reads a chunked layout of version 4 or 5. In version 5, the sizes of stored chunks have more bytes.
+/// Reads a chunked layout of version 4 or 5. Version 5 has longer sizes of stored chunks.
 fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<Layout, Error> {
     let (flags, axes, size_bytes) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
     let sizes: Result<Vec<u64>, _> =
@@ -189,7 +186,7 @@ fn without_element(mut sizes: Vec<u64>) -> Result<(Vec<u64>, u64), Error> {
     Ok((sizes, width))
 }
 
-/// Reads the bytes of the fill value. Returns `None` if the dataset does not state one.
+/// Reads the bytes of the fill value; `None` if the dataset states none.
 pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, Error> {
     let mut cursor = Cursor::new(body);
     let is_there = is_old || {
@@ -212,7 +209,7 @@ pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, E
         return Ok(None);
     }
     let bytes = cursor.read_u32_le()?;
-    // A negative length means that there is no value.
+    // A negative length means no value.
     if bytes == 0 || bytes > i32::MAX as u32 {
         return Ok(None);
     }

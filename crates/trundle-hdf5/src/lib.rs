@@ -2,11 +2,11 @@
 //!
 //! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
 //! and attributes, and undoes most filters. This crate itself reads the messages of object headers (`header.rs` and the
-//! modules next to it). So a dataset that is not understood does not prevent reading the others, and no bit of a type
-//! or layout is ignored.
+//! modules next to it), so that a dataset that is not understood hides no others, and no bit of a type or layout is
+//! ignored.
 //!
-//! Contiguous data is read directly from the file. The positions of all chunks are known, so threads can read and
-//! decode them in parallel.
+//! Contiguous data is read directly from the file. The positions of chunks are known, so threads can read and decode
+//! them in parallel.
 //!
 //! Source: the HDF5 File Format Specification, version 3.0.
 #![forbid(unsafe_code)]

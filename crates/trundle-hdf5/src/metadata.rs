@@ -11,7 +11,7 @@ use hdf5_reader::superblock::Superblock;
 
 use crate::error::Error;
 
-/// A sequence of bytes that several threads can read at any position.
+/// Bytes that several threads can read at any position.
 pub trait ReadAt: Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> u64;
@@ -19,26 +19,24 @@ pub trait ReadAt: Debug + Send + Sync {
     /// Fills `buffer` with the bytes at `offset`.
     ///
     /// # Errors
-    /// If the bytes cannot be read, or there are too few.
+    /// If the bytes cannot be read, or the end comes first.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// The largest part of the metadata that is read at once, in bytes. Chunk indices are read in much smaller parts.
+/// The largest single read of metadata, in bytes. Chunk indices are read in much smaller parts.
 const MOST_PIECE_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     pub(crate) bytes: Arc<dyn ReadAt>,
-    /// The offset in the file of address 0, which is the length of a user block.
+    /// The file offset of address 0: the length of a user block.
     pub(crate) base: u64,
-    /// The size of an address in bytes.
     pub(crate) offset_size: u8,
-    /// The size of a length in bytes.
     pub(crate) length_size: u8,
 }
 
 impl Metadata {
-    /// Reads the superblock. Returns access to the metadata, and the address of the root group.
+    /// Reads the superblock. Returns the metadata, and the address of the root group.
     pub(crate) fn new(bytes: Arc<dyn ReadAt>) -> Result<(Metadata, u64), Error> {
         let whole = Metadata { bytes, base: 0, offset_size: 8, length_size: 8 };
         let superblock = Superblock::parse_from_storage(&whole)?;
@@ -52,8 +50,7 @@ impl Metadata {
         Ok((Metadata { base, offset_size, length_size, ..whole }, root))
     }
 
-    /// Returns the offset in the file of an address. Returns `None` unless the file contains all of the `bytes` bytes
-    /// there.
+    /// Returns the file offset of an address; `None` unless all of the `bytes` bytes there are in the file.
     pub(crate) fn file_offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let file_offset = address.checked_add(self.base)?;
         (file_offset.checked_add(bytes)? <= self.bytes.bytes()).then_some(file_offset)
@@ -73,7 +70,7 @@ impl Metadata {
         Ok(read)
     }
 
-    /// Reads the next address. Returns `None` if it is undefined.
+    /// Reads the next address; `None` if it is undefined.
     pub(crate) fn address(&self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, Error> {
         let address = cursor.read_offset(self.offset_size)?;
         let is_one = !Cursor::is_undefined_offset(address, self.offset_size);

@@ -1,5 +1,5 @@
-//! Tests with files that make.py writes with h5py and netCDF4. Their arrays hold the numbers 0, 1, 2, … with the shape
-//! (5, 7), in every layout.
+//! Tests with files of h5py and netCDF4 that make.py writes: the numbers from 0, with the shape (5, 7), in every
+//! layout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +76,7 @@ fn chunks_are_found_by_every_index_and_after_every_filter() {
             assert!(matches!(dataset.data, Data::Chunked(_)), "{name}: {path}");
             assert_eq!(elements(dataset, &bytes).unwrap(), expected, "{name}: {path}");
         }
-        // Elements that were never written have the fill value, which is stored in the file's byte order.
+        // Elements that were never written have the fill value, in the file's byte order.
         let part = dataset(&file, "part");
         assert_eq!((&part.dtype[..], &part.fill), (">i4", &Some((-7i32).to_le_bytes().to_vec())));
         let is_written = |n: u8| n / 7 < 2 && n % 7 < 3;
@@ -116,10 +116,10 @@ fn types_layouts_and_attributes_are_those_of_the_library() {
 fn what_cannot_be_moved_hides_no_others() {
     let bytes = bytes_of("refused.h5");
     let file = open(&bytes).unwrap();
-    // Soft and hard links to an object that has another path add no datasets.
+    // Soft and hard links to a known object add no datasets.
     let paths: Vec<&str> = file.datasets.iter().map(|dataset| &dataset.path[..]).collect();
     assert_eq!(paths, ["big"]);
-    // The file begins with a user block.
+    // The file has a user block.
     let expected = numbers(|n| f64::from(n).to_be_bytes());
     assert_eq!(elements(&file.datasets[0], &bytes).unwrap(), expected);
     let why: Vec<String> =
@@ -148,13 +148,12 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(names("t2m"), ["time", "x"]);
     assert_eq!(names("x"), ["x"]);
     assert_eq!(names("packed"), ["time", "none"]);
-    // The variable "none" does not belong to the dimension "none": its axis is "x". The axis of "y", in the group "g",
-    // is the dimension "x" of the root group.
+    // The variable "none" does not belong to the dimension "none": its axis is "x". So is the axis of "y" in a group.
     assert_eq!(names("none"), ["x"]);
     assert_eq!(names("g/y"), ["x"]);
     assert_eq!(file.datasets.len(), 5);
     assert_eq!(serde_json::Value::from(file.groups[""].clone()), json!({"title": "numbers"}));
-    // The attribute NaN is encoded as xarray encodes it for Zarr; integers are numbers.
+    // NaN is encoded as by xarray for Zarr; integers are numbers.
     let said = |path: &str| serde_json::Value::from(dataset(&file, path).attributes.clone());
     assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
     assert_eq!(said("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
@@ -217,7 +216,7 @@ fn what_is_written_is_read_as_it_was() {
     for (found, expected) in file.datasets.iter().zip(&datasets) {
         assert_eq!((&found.path, &found.shape), (&expected.path, &expected.shape));
         assert_eq!(found.dtype, expected.dtype, "{}", expected.path);
-        // If an axis is longer than the dataset that has its name, the axis has only a label.
+        // An axis that is longer than the dataset of its name has only a label.
         assert_eq!(found.dimension_names, expected.dimension_names, "{}", expected.path);
         assert_eq!(found.attributes, expected.attributes);
         assert_eq!(found.fill, expected.fill);
@@ -238,9 +237,8 @@ fn what_is_written_is_read_as_it_was() {
 
 #[test]
 fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
-    // Each item has the shape and the axis names of "lat", and whether the axes that are called "lat" are labelled in
-    // plain HDF5. In netCDF-4, a dataset that is not the scale of "lat" gets another name, so that the scale can have
-    // this one.
+    // The shape and axis names of "lat", and whether the axes called "lat" get labels in plain HDF5. In netCDF-4, a
+    // dataset that is not the scale of "lat" gets another name, so that the name is free for the scale.
     for (own, names, are_labels) in [
         (&[4][..], &["lat"][..], false),
         (&[2, 4], &["lon", "lat"], true),
@@ -296,8 +294,7 @@ fn a_tree_of_chunks_with_another_offset_in_a_key_is_refused() {
         .collect();
     assert!(trees.len() > 3);
     for tree in trees {
-        // A key for two axes consists of a size, a mask, two offsets and an offset within an element. The address of
-        // the chunk follows the key.
+        // A key for two axes has a size, a mask, two offsets and an offset within an element. An address follows.
         for key in 0..usize::from(bytes[tree + 6]) {
             for at in (tree + 24 + 40 * key + 8..).take(24) {
                 let mut changed = bytes.clone();

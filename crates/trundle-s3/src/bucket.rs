@@ -16,12 +16,11 @@ use object_store::{
 use crate::client::{Client, invalid};
 use crate::url;
 
-/// The objects below a path of a bucket, by their key relative to this path. Several threads can use it. Each waits for
-/// its own requests.
+/// The objects below a path of a bucket, by relative key. Threads can share it; each waits for its own requests.
 #[derive(Debug)]
 pub struct Bucket {
     name: String,
-    /// The prefix that all keys have in common, without a trailing slash.
+    /// The common prefix of all keys, without a trailing slash.
     prefix: String,
     client: Mutex<Client>,
 }
@@ -43,10 +42,10 @@ pub struct ObjectInfo {
 pub enum ByteRange {
     /// The whole object.
     All,
-    /// The part that begins at the first number, and whose length is the second number, both in bytes. The length must
-    /// be at least 1.
+    /// The part that begins at the first number, with the second number as length, both in bytes. The length is at
+    /// least 1.
     Range(u64, u64),
-    /// The last bytes of the object. The number is their length, which must be at least 1.
+    /// The last bytes of the object, as many as the number, which is at least 1.
     Last(u64),
 }
 
@@ -60,11 +59,10 @@ pub enum New {
 }
 
 impl Bucket {
-    /// Opens `s3://BUCKET/PATH`. No request is sent yet.
+    /// Opens `s3://BUCKET/PATH`, but sends no request yet.
     ///
-    /// The credentials, the region and the endpoint are taken from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
-    /// `AWS_ENDPOINT_URL`, …). If they are not there, they are taken from a profile of the AWS command line, and
-    /// otherwise from the role of the machine.
+    /// Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
+    /// `AWS_ENDPOINT_URL`, …), then from a profile of the AWS command line, then from the machine's role.
     ///
     /// # Errors
     /// If the URL does not name a bucket and a path, or the settings are invalid.
@@ -77,22 +75,21 @@ impl Bucket {
     fn client(&self) -> io::Result<Client> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if !client.is_usable() {
-            // The threads of the parent process's client do not exist here, and dropping the client would wait for
-            // them.
+            // The threads of the parent process's client do not exist here, and dropping it would wait for them.
             let new = Client::new(&self.name)?;
             std::mem::forget(std::mem::replace(&mut *client, new));
         }
         Ok(client.clone())
     }
 
-    /// Returns the full path of a key. For an empty key, this is the common prefix.
+    /// Returns the full path of a key; for an empty key, the common prefix.
     fn path(&self, key: &str) -> io::Result<Path> {
         let path =
             if key.is_empty() { self.prefix.clone() } else { format!("{}/{key}", self.prefix) };
         Path::parse(path).map_err(invalid)
     }
 
-    /// Returns the size and the time of an object. Returns `None` if it does not exist.
+    /// Returns the size and the time of an object; `None` if it does not exist.
     ///
     /// # Errors
     /// If the request fails.
@@ -102,11 +99,11 @@ impl Bucket {
         Ok(found.as_ref().map(info))
     }
 
-    /// Reads a part of an object. Returns `None` if the object does not exist. Before any byte is read, calls `check`
-    /// with the sizes of the whole object and of the part.
+    /// Reads a part of an object; `None` if the object does not exist. Before any byte is read, calls `check` with the
+    /// sizes of the whole object and of the part.
     ///
     /// # Errors
-    /// The error of `check`. An error is also returned if the object cannot be read, or is too short for the part.
+    /// The error of `check`, or if the object cannot be read or is too short for the part.
     pub fn read(
         &self,
         key: &str,
@@ -154,7 +151,7 @@ impl Bucket {
         Ok(Some(read))
     }
 
-    /// Lists the names directly below a path that have keys below them, in ascending order.
+    /// Lists the names directly below a path that have keys below them, sorted.
     ///
     /// # Errors
     /// If the names cannot be listed.
@@ -169,7 +166,7 @@ impl Bucket {
         Ok(names)
     }
 
-    /// Lists the first keys below a path, at most `most` of them.
+    /// Lists the first keys below a path, at most `most`.
     ///
     /// # Errors
     /// If the keys cannot be listed.
@@ -187,8 +184,7 @@ impl Bucket {
         })
     }
 
-    /// Returns the total size of all objects below a path, and the time of the last write to any of them. Returns
-    /// `None` if there are no objects.
+    /// Returns the total size of all objects below a path, and the time of the last write; `None` if there are none.
     ///
     /// # Errors
     /// If the objects cannot be listed.
@@ -208,7 +204,7 @@ impl Bucket {
         })
     }
 
-    /// Removes all objects below a path except the one with the key `kept`.
+    /// Removes all objects below a path except the key `kept`.
     ///
     /// # Errors
     /// If the objects cannot be listed or removed.
@@ -236,13 +232,12 @@ impl Bucket {
     /// Writes an object atomically: a reader sees either the old object or the new one.
     ///
     /// # Errors
-    /// If the object cannot be written, or if it exists and `new` is [`New::Only`].
+    /// If the object cannot be written, or exists and `new` is [`New::Only`].
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::new())
     }
 
-    /// Writes an object like [`Bucket::write`], with a tag that identifies the writer. The tag must be ASCII.
-    /// [`Bucket::tag`] reads it.
+    /// Like [`Bucket::write`], with an ASCII tag that identifies the writer, see [`Bucket::tag`].
     ///
     /// # Errors
     /// The errors of [`Bucket::write`].
@@ -265,22 +260,22 @@ impl Bucket {
         Ok(())
     }
 
-    /// Returns whether the server can copy objects from `other` directly. It can if both are in the same bucket.
+    /// Returns whether the server can copy objects from `other` directly: both are in the same bucket.
     pub fn is_beside(&self, other: &Bucket) -> bool {
         self.name == other.name
     }
 
-    /// Lets the server copy an object from `other`, for which [`is_beside`](Bucket::is_beside) must be true. An
-    /// existing object is replaced.
+    /// Lets the server copy an object from `other`, for which [`is_beside`](Bucket::is_beside) must be true. Replaces
+    /// an existing object.
     ///
     /// # Errors
-    /// If the object cannot be copied. [`io::ErrorKind::NotFound`] if the source does not exist.
+    /// If the object cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
     pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
         let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
         again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
     }
 
-    /// Returns the tag of an object. Returns `None` if the object does not exist or has no tag.
+    /// Returns the tag of an object; `None` if the object or its tag does not exist.
     ///
     /// # Errors
     /// If the request fails.
@@ -303,17 +298,17 @@ impl Bucket {
     }
 }
 
-/// The most attempts if answers are truncated.
+/// The most attempts after truncated answers.
 const MOST_TRIES: usize = 5;
 
-/// The text that the client's error contains if the body of an answer was truncated.
+/// The text of the client's error if the body of an answer was truncated.
 const CUT_OFF: &str = "body error";
 
-/// The text that the error contains if an object has no byte of the requested range.
+/// The text of the error if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
-/// Repeats a request whose answer was truncated. `object_store` itself retries after other failures, and resumes the
-/// body of an object, but it does not repeat truncated lists and error documents.
+/// Repeats a request whose answer was truncated. `object_store` itself retries other failures, and resumes the body of
+/// an object, but does not repeat truncated lists and error documents.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..MOST_TRIES {
         match ask() {
@@ -328,7 +323,6 @@ fn info(object: &ObjectMeta) -> ObjectInfo {
     ObjectInfo { bytes: object.size, modified: object.last_modified.into() }
 }
 
-/// Turns the error "not found" into `None`.
 fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -358,10 +352,9 @@ fn failed(error: Error) -> io::Error {
     io::Error::new(kind, said(&text))
 }
 
-/// Shortens the text of an error: if it contains an XML document, only the code and the message of the document are
-/// kept.
+/// Shortens the text of an error: only the code and the message of an XML document are kept.
 fn said(text: &str) -> String {
-    // The metadata server of a cloud machine is the last place where the client looks for credentials.
+    // The metadata server of a cloud machine, which the client asks last for credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

@@ -12,7 +12,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::profile::Profile;
 
-/// The most retries of a request that failed.
 const MOST_RETRIES: usize = 10;
 /// The delay before the first retry. The delays grow up to `LONGEST_WAIT`.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -22,18 +21,16 @@ const LONGEST: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// The process id. The threads of the client do not exist in a forked child.
+    /// The process id. A forked child has none of the client's threads.
     process: u32,
     runtime: Arc<Runtime>,
     pub(crate) requests: Arc<AmazonS3>,
 }
 
-/// The runtime, which has one thread that waits for the network, and the id of its process.
+/// The runtime with the one thread that waits for the network, and the id of its process.
 static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 
 impl Client {
-    /// Returns a client for a bucket.
-    ///
     /// # Errors
     /// If the settings in the environment are invalid.
     pub(crate) fn new(bucket: &str) -> io::Result<Client> {
@@ -60,7 +57,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     {
         return Ok(Arc::clone(runtime));
     }
-    // The call fails if a provider is already installed. That provider is then used.
+    // This fails if a provider is already installed, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -68,21 +65,19 @@ fn runtime() -> io::Result<Arc<Runtime>> {
         .enable_all()
         .build()?;
     let runtime = Arc::new(runtime);
-    // Dropping the runtime of the parent process would wait for threads that do not exist in this process.
+    // Dropping the runtime of the parent process would wait for threads that do not exist here.
     std::mem::forget(current.replace((process, Arc::clone(&runtime))));
     Ok(runtime)
 }
 
-/// Returns the settings for a bucket. The settings come from the environment, or otherwise from the files of the AWS
-/// command line.
+/// Makes the settings for a bucket from the environment, otherwise from the files of the AWS command line.
 fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
     let backoff = BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 2.0 };
     let retry = RetryConfig { backoff, max_retries: MOST_RETRIES, retry_timeout: LONGEST };
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
     let is_set = |builder: &AmazonS3Builder, key| builder.get_config_value(&key).is_some();
     let profile = Profile::of_environment();
-    // The access key, the secret and the token of a profile belong together. The access key of the environment takes
-    // precedence.
+    // The access key, secret and token of a profile belong together. The environment's key takes precedence.
     if !is_set(&builder, AmazonS3ConfigKey::AccessKeyId)
         && let (Some(key_id), Some(secret)) = (profile.key_id, profile.secret)
     {
@@ -108,7 +103,7 @@ fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
     let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
     let endpoint = endpoint.iter().find_map(|name| env::var(name).ok()).or(profile.endpoint);
     if let Some(endpoint) = endpoint {
-        // If a user gives an http:// endpoint, no encryption is wanted.
+        // An http:// endpoint means that no encryption is wanted.
         let is_plain = endpoint.starts_with("http://");
         builder = builder.with_endpoint(endpoint);
         if is_plain {

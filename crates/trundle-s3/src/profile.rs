@@ -1,4 +1,4 @@
-//! Reads the files with the credentials and the configuration of the AWS command line.
+//! Reads the credentials and the configuration of the AWS command line from its files.
 
 use std::collections::HashMap;
 use std::env;
@@ -18,8 +18,8 @@ pub(crate) struct Profile {
 type Sections = HashMap<String, HashMap<String, Option<String>>>;
 
 impl Profile {
-    /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files of the AWS command line. Files that
-    /// cannot be read are ignored.
+    /// Reads the profile `AWS_PROFILE`, or `default`, from the files of the AWS command line. Ignores files that cannot
+    /// be read.
     ///
     /// Source: "Configuration and credential file settings" in the user guide of the AWS command line.
     pub(crate) fn of_environment() -> Profile {

@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// Splits `s3://bucket/a/b` into the bucket `bucket` and the path `a/b`.
+/// Splits `s3://bucket/a/b` into the bucket and the path `a/b`.
 ///
 /// # Errors
-/// If the bucket or the path is empty, or a component of the path is empty, `.` or `..`.
+/// If the bucket or the path is empty, or the path has a component that is empty, `.` or `..`.
 pub(crate) fn parts(url: &str) -> io::Result<(&str, &str)> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     let rest = url.strip_prefix("s3://").unwrap_or(url);

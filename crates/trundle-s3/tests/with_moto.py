@@ -298,7 +298,7 @@ def unfinished(workdir):
 
 
 def tasks(workdir, chance, kills):
-    """Check a job whose tasks run in random order, some of them twice, after a process was killed."""
+    """Check a job whose tasks run in random order, each of them twice, after a process was killed."""
     local, shape = workdir.folder / "t.zarr", (64, 48, 40)
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array

@@ -26,36 +26,36 @@ use crate::times;
 /// The largest metadata object that is read, in bytes.
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
-/// The largest decoded chunk in bytes. It is the limit of Blosc.
+/// The largest decoded chunk in bytes: the limit of Blosc.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
-/// The maximum number of chunks in a shard. The index of the shard needs 16 bytes of memory for each chunk.
+/// The most chunks in a shard. The index takes 16 bytes of memory for each chunk.
 const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
-/// The maximum number of bytes that codecs add to a chunk that does not compress. The number includes the checksum.
+/// The most bytes that codecs add to a chunk that does not compress, including its checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 pub(crate) const MOST_AXES: usize = 32;
 
 type Inner = Array<Reader>;
 
-/// A Zarr array: its metadata, and access to its chunks. If the array is sharded, `chunk` is a chunk within a shard.
+/// A Zarr array: its metadata, and access to its chunks. In a sharded array, `chunk` is a chunk within a shard.
 #[derive(Debug)]
 pub struct ZarrArray {
-    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
+    /// The path below the root, without a leading or trailing slash; empty for the root itself.
     pub path: String,
     /// The size of each axis in elements.
     pub shape: Vec<u64>,
-    /// The chunk sizes in elements, one for each axis, each at least 1.
+    /// The chunk sizes in elements, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes in elements, one for each axis; `None` if the array is not sharded.
+    /// The shard sizes in elements, if the array is sharded.
     pub shard: Option<Vec<u64>>,
     /// Whether shard indices have the position and the codecs that [`ArrayWriter`](crate::ArrayWriter) uses.
     pub has_usual_index: bool,
-    /// The order of the axes in a stored chunk, slowest first. It includes the effect of all transpose codecs at the
-    /// beginning of the codecs.
+    /// The order of the axes in a stored chunk, slowest first, including the transpose codecs at the beginning of the
+    /// codecs.
     pub order: Vec<usize>,
-    /// The other codecs of a chunk, as metadata of version 3 even if the array has version 2.
+    /// The other codecs of a chunk, as metadata of version 3, also for an array of version 2.
     pub codecs: Vec<Value>,
     /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4` and `<M8[ns]`.
     /// Decoded elements are always little-endian.
@@ -64,7 +64,7 @@ pub struct ZarrArray {
     pub width: usize,
     /// The size of a decoded chunk in bytes.
     pub chunk_bytes: usize,
-    /// The axis names. The list is empty if no axis has a name.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without axis names.
     pub attributes: Attributes,
@@ -94,7 +94,7 @@ impl ZarrArray {
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
         let (chunk, shard) = chunks(&array)?;
         let chunk_bytes = bytes_of_chunk(&chunk, width)?;
-        // Only the index or one chunk of a shard is read at a time, so the larger one is the limit.
+        // The index of a shard and its chunks are read one at a time.
         let most = match &shard {
             // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
@@ -132,18 +132,16 @@ impl ZarrArray {
         })
     }
 
-    /// Reads the chunk at the grid position `index`. The axes of the chunk are in the [`order`](ZarrArray::order) of
-    /// the array.
+    /// Reads the chunk at the grid position `index`, with its axes in the [`order`](ZarrArray::order) of the array.
     ///
-    /// The elements of a chunk that was never written have the fill value. A chunk at the edge of the array has the
-    /// full size.
+    /// A chunk that was never written consists of fill values. A chunk at the edge of the array has its full size.
     ///
     /// # Errors
     /// [`Error`] if the chunk cannot be read or decoded.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         let key = self.key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
-        // Decode on this thread only, because the caller has threads of its own.
+        // Decode on this thread only: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let read = match &self.shards {
             None => guarded(|| {
@@ -198,8 +196,8 @@ impl ZarrArray {
         Ok(())
     }
 
-    /// Opens the encoded shard at the grid position `index`, or the encoded chunk if the array is not sharded. Returns
-    /// `None` if the shard or chunk was never written.
+    /// Opens the encoded shard at the grid position `index`, or the encoded chunk if the array is not sharded; `None`
+    /// if it was never written.
     ///
     /// # Errors
     /// [`Error`] if the object cannot be opened, or is longer than its codecs allow.
@@ -212,12 +210,12 @@ impl ZarrArray {
         reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Returns whether each request to the store goes through a network.
+    /// Returns whether requests to the store go through a network.
     pub fn is_remote(&self) -> bool {
         self.array.storage().objects.is_remote()
     }
 
-    /// Returns the key of the object that contains the chunk at `index`. In a sharded array, this is the shard.
+    /// Returns the key of the object that contains the chunk at `index`; in a sharded array, the shard.
     fn key(&self, index: &[u64]) -> StoreKey {
         let Some(shard) = &self.shard else { return self.array.chunk_key(index) };
         let axes = index.iter().zip(shard).zip(&self.chunk);
@@ -226,8 +224,6 @@ impl ZarrArray {
     }
 }
 
-/// Returns the size in bytes of a decoded chunk or shard.
-///
 /// # Errors
 /// [`Error::Unsupported`] if the size exceeds the limit.
 pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> {
@@ -240,8 +236,6 @@ pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> 
     })
 }
 
-/// Returns the number of chunks in a shard.
-///
 /// # Errors
 /// [`Error::Unsupported`] if the number exceeds the limit.
 pub(crate) fn chunks_of_shard(shard: &[u64], chunk: &[u64]) -> Result<u64, Error> {
@@ -252,13 +246,12 @@ pub(crate) fn chunks_of_shard(shard: &[u64], chunk: &[u64]) -> Result<u64, Error
     })
 }
 
-/// Formats sizes for messages.
 pub(crate) fn listed(sizes: &[u64]) -> String {
     sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// Runs `decode` once a core is free (see `cores.rs`), and turns a panic into an error. For nested shards, zarrs adds
-/// offsets and lengths from the store, and panics if the sum overflows.
+/// Runs `decode` once a core is free (see `cores.rs`), and turns a panic into an error. With nested shards, zarrs adds
+/// up offsets and lengths from the store, and panics if the sum overflows.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(|| on_a_core(decode)))
         .unwrap_or_else(|_| Err("is inconsistent and cannot be decoded".to_owned()))
@@ -273,8 +266,7 @@ fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<
     sharding.map(|sharding| Shards::new(sharding, counts)).transpose()
 }
 
-/// Returns the codecs of a chunk, and whether the shard index has the usual form. In a sharded array, a chunk within a
-/// shard has these codecs.
+/// Returns the codecs of a chunk (within a shard, in a sharded array), and whether the shard index has the usual form.
 fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     let ArrayMetadata::V3(metadata) = array.metadata() else { return (Vec::new(), true) };
     if !array.is_exclusively_sharded() {
@@ -294,10 +286,10 @@ fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     (listed("codecs"), is_at_end && is_little && names == ["bytes", "crc32c"])
 }
 
-/// The codecs that can decode a chunk directly into its destination, without a second buffer.
+/// The codecs that can decode a chunk into its destination, without a second buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InPlace {
-    /// No codec. The stored bytes are the elements.
+    /// No codec: the stored bytes are the elements.
     Raw,
     Zstd,
 }
@@ -315,7 +307,7 @@ impl InPlace {
         }
     }
 
-    /// Reads a chunk into `out`. Returns whether the chunk exists.
+    /// Reads a chunk into `out`, and returns whether it exists.
     fn read(self, reader: &Reader, key: &str, out: &mut [u8]) -> Result<bool, String> {
         let wrong = |error: io::Error| error.to_string();
         if self == InPlace::Raw {
@@ -332,8 +324,7 @@ impl InPlace {
     }
 }
 
-/// Removes the transpose codecs at the beginning of the codecs from the metadata. Returns the metadata, and the axis
-/// order of a stored chunk.
+/// Removes the transpose codecs at the beginning from the metadata. Also returns the axis order of a stored chunk.
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
@@ -354,8 +345,8 @@ fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     (metadata, order)
 }
 
-/// Returns the codecs after the transposes at the beginning, and the axis order that results from the transposes.
-/// Returns `None` if a transpose is malformed, or if the next codec is not `bytes`.
+/// Returns the codecs after the transposes at the beginning, and the axis order that they make. `None` if a transpose
+/// is malformed, or the next codec is not `bytes`.
 fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<MetadataV3>, Vec<usize>)> {
     let transposes = codecs.iter().take_while(|codec| codec.name() == "transpose").count();
     let (transposes, others) = codecs.split_at(transposes);
@@ -376,7 +367,7 @@ fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<Metadat
     Some((others.to_vec(), order))
 }
 
-/// Returns a codec as an object with a name and a configuration, even if the metadata contains only its name.
+/// Returns a codec as an object with a name and a configuration, also if the metadata has only its name.
 fn codec(metadata: &MetadataV3) -> Value {
     json!({ "name": metadata.name(), "configuration": metadata.configuration() })
 }
@@ -387,15 +378,13 @@ impl ZarrArray {
         &self.metadata
     }
 
-    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if the object does not
-    /// exist.
+    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if it does not exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }
 
-/// Returns the axis names. If the metadata does not state them, takes them from xarray's attribute, and removes the
-/// attribute.
+/// Returns the axis names. If the metadata has none, takes them out of xarray's attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let names = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -421,15 +410,13 @@ fn element_type(array: &Inner) -> Result<String, Error> {
     {
         return Ok(numpy);
     }
-    // If a type has two names, zarrs prints both: `float32 / <f4`. If a type has no name in version 3, zarrs prints
-    // numpy's.
+    // zarrs gives both names of a type that has two: `float32 / <f4`. Types without a name in version 3 keep numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
     let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);
     Ok(if is_text { numpy } else { v3 }.to_owned())
 }
 
-/// Returns the chunk sizes, and the shard sizes if the array is sharded.
 fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     let rank = array.shape().len();
     if rank > MOST_AXES {

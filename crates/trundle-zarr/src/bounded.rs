@@ -1,9 +1,8 @@
 //! Codecs that never decode to more bytes than a chunk has.
 //!
 //! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can expand
-//! data a thousandfold, and zarrs decodes all of it before it checks the size. So [`Bounded`] wraps each codec and
-//! checks first. A [`Bounded`] codec is registered under the name of the codec that it wraps, because zarrs prefers
-//! registered codecs to its own.
+//! a thousandfold, and zarrs decodes all of it before it checks the size. [`Bounded`] wraps each codec and checks
+//! first. It is registered under the codec's own name, because zarrs prefers registered codecs to its own.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -39,21 +38,19 @@ enum CompressionFormat {
     Zlib,
     Bz2,
     Blosc,
-    /// A codec of numcodecs that zarrs does not have. Its data is the decoded size in 4 bytes, followed by one LZ4
-    /// block. trundle decodes it but never encodes it, because Zarr version 3 does not have it. Its only parameter, the
-    /// acceleration, has no effect on decoding.
+    /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
+    /// because Zarr version 3 does not have it. Its only parameter, the acceleration, has no effect on decoding.
     Lz4,
 }
 
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The length of Blosc's header. Bytes 4 to 8 of the header are the decoded size.
+/// The length of Blosc's header, whose bytes 4 to 8 are the decoded size.
 const BLOSC_HEADER: usize = 16;
 
 impl Bounded {
-    /// Decodes `encoded`. Returns an error if the result has more bytes than the limit `most`. Returns `None` if the
-    /// inner codec should decode instead.
+    /// Decodes `encoded`. Returns an error above `most` bytes, and `None` if the inner codec should decode.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many = || too_many(most);
         // Reserve the exact size: a vector that grows would need up to three times as much memory.
@@ -112,7 +109,7 @@ fn too_many(most: u64) -> CodecError {
     CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
 }
 
-/// Decodes zstd into `out`. Returns the number of bytes, or an error if there are more bytes than the limit `most`.
+/// Decodes zstd into `out`. Returns the number of bytes, or an error above `most`.
 pub(crate) fn unpack_zstd(
     encoded: &[u8],
     most: u64,
@@ -179,7 +176,7 @@ impl BytesToBytesCodecTraits for Bounded {
     fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
         match (&self.inner, decoded.size()) {
             (Some(inner), _) => inner.encoded_representation(decoded),
-            // The limit is `LZ4_compressBound` of lz4.h, plus the 4 bytes of the size.
+            // `LZ4_compressBound` of lz4.h, plus the 4 bytes of the size.
             (None, Some(bytes)) => BytesRepresentation::BoundedSize(bytes + bytes / 255 + 16 + 4),
             (None, None) => BytesRepresentation::UnboundedSize,
         }
@@ -209,7 +206,7 @@ impl BytesToBytesCodecTraits for Bounded {
     }
 }
 
-/// Registers the bounded codecs with zarrs. Does so only once in a process.
+/// Registers the bounded codecs with zarrs, once in a process.
 pub(crate) fn register() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -245,7 +242,7 @@ fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: CompressionFor
     Codec::BytesToBytes(Arc::new(Bounded { inner, kind }))
 }
 
-/// The name under which zarrs looks for [`CompressionFormat::Lz4`] when it converts metadata of version 2.
+/// The name under which zarrs finds [`CompressionFormat::Lz4`] when it converts metadata of version 2.
 enum Lz4 {}
 
 impl_extension_aliases!(Lz4, v3: "numcodecs.lz4", [], v2: "lz4", []);

@@ -7,12 +7,11 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-/// The system begins to write files of at least this size to the disk at once.
+/// The system begins to write files of at least this size to the disk immediately.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// The most files that stay in the page cache. The limits exist because reusing freed pages of the cache costs less
-/// than using new memory.
+/// The most files that stay in the page cache. Reusing freed pages of the cache costs less than using new memory.
 #[cfg(target_os = "linux")]
 const MOST_FILES: usize = 64;
 /// The most bytes of files that stay in the page cache.
@@ -27,18 +26,18 @@ pub(crate) struct CachedFiles {
 }
 
 impl CachedFiles {
-    /// Asks the system to start writing a new file of `bytes` bytes to the disk, so that the final sync of the store
-    /// takes little time. Removes the oldest files from the page cache.
+    /// Starts writing a new file of `bytes` bytes to the disk, so that the final sync of the store has little to do.
+    /// Removes the oldest files from the page cache.
     ///
     /// # Errors
-    /// None on Linux, because the system writes what is left later.
+    /// None on Linux: the system writes the rest later.
     #[cfg(target_os = "linux")]
     #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn add(&self, file: File, bytes: u64) -> io::Result<()> {
         if bytes < LARGE_BYTES {
             return Ok(());
         }
-        // This call does not remove pages that are not yet on the disk, but the system starts to write them.
+        // This does not remove pages that are not yet on the disk, but the system starts to write them.
         forget(&file);
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.push_back((file, bytes));
@@ -65,8 +64,8 @@ impl CachedFiles {
     }
 }
 
-/// Asks the system to remove the pages of a file that are on the disk, and to write the others. Errors are ignored,
-/// because the call is only advice.
+/// Asks the system to remove the pages of a file that are on the disk, and to write the others. This is only advice, so
+/// errors are ignored.
 #[cfg(target_os = "linux")]
 fn forget(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);

@@ -1,9 +1,9 @@
 //! Limits the number of threads that decode and encode at the same time to one for each core.
 //!
-//! More threads read and write than there are cores, so that the storage serves several requests at once. If all these
-//! threads also decoded and encoded at the same time, they would displace each other's tables from the caches: with
-//! eight threads on two cores, zstd took a quarter more time. So a thread takes a core to compute, and gives it back
-//! while it waits for the storage.
+//! More threads read and write than there are cores, so that the storage serves several requests at once. If all of
+//! them also decoded and encoded at the same time, they would evict each other's tables from the caches: with eight
+//! threads on two cores, zstd took a quarter more time. So a thread takes a core to compute, and gives it back while it
+//! waits for the storage.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,21 +13,19 @@ use std::thread::available_parallelism;
 struct Cores {
     count: Mutex<Count>,
     freed: Condvar,
-    /// The process id. The threads that hold cores do not exist in a forked child, so the child uses another count,
-    /// `of_child`.
+    /// The process id. The threads that hold cores do not exist in a forked child, which counts in `of_child`.
     process: u32,
     of_child: OnceLock<Box<Cores>>,
 }
 
 struct Count {
-    /// The number of cores that are not in use. It is negative if threads returned from the storage while all cores
-    /// were in use, or if the limit was lowered.
+    /// The number of unused cores. Negative if threads returned from the storage while all cores were in use, or if the
+    /// limit was lowered.
     free: isize,
-    /// The limit.
     all: isize,
 }
 
-/// The cores of the first process. A forked process inherits this value and uses [`Cores::of_child`] instead.
+/// The cores of the first process. A forked process uses [`Cores::of_child`] instead.
 static CORES: OnceLock<Box<Cores>> = OnceLock::new();
 
 fn all() -> isize {
@@ -74,7 +72,7 @@ impl Cores {
         self.freed.notify_all();
     }
 
-    /// Takes a core without waiting. The threads that hold all cores may be waiting for a lock that this thread holds.
+    /// Takes a core without waiting: threads that hold all cores may wait for a lock of this thread.
     fn take_back(&self) {
         self.count().free -= 1;
         HAS_CORE.set(true);
@@ -96,13 +94,13 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// Sets how many cores this process uses to decode and encode (default: all). All stores share these cores.
+/// Sets how many cores this process uses to decode and encode (default: all). All stores share them.
 pub fn use_cores(count: Option<usize>) {
     let count = count.map_or_else(all, |count| isize::try_from(count.max(1)).unwrap_or(isize::MAX));
     Cores::own().use_so_many(count);
 }
 
-/// Runs `compute` while it holds a core. The caller must not hold a lock that `compute` takes in another thread.
+/// Runs `compute` while holding a core. The caller must not hold a lock that `compute` takes in another thread.
 pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     if HAS_CORE.get() {
         return compute();
@@ -113,8 +111,7 @@ pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     compute()
 }
 
-/// Runs `transfer`. If this thread holds a core, it gives the core back during the transfer. The caller may hold
-/// locks.
+/// Runs `transfer` without the core of this thread, if it holds one. The caller may hold locks.
 pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     if !HAS_CORE.get() {
         return transfer();
@@ -125,7 +122,7 @@ pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     transfer()
 }
 
-/// A lock for the tests that count cores, so that they run one at a time.
+/// Makes the tests that count cores run one at a time.
 #[cfg(test)]
 pub(crate) static COUNTING: Mutex<()> = Mutex::new(());
 
@@ -158,7 +155,7 @@ mod tests {
         }
         use_cores(None);
 
-        // A thread that reads holds a lock, and threads that compute wait for this lock.
+        // A thread that reads holds a lock that computing threads wait for.
         let lock = Mutex::new(());
         std::thread::scope(|scope| {
             for _ in 0..threads {

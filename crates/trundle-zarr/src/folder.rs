@@ -16,7 +16,7 @@ use crate::object_store::{
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
-    /// The folder in which new files are created before they are renamed; `Some` if several processes write the store.
+    /// The folder in which new files are created before they are renamed, if several processes write the store.
     made_in: Option<PathBuf>,
     cached: CachedFiles,
 }
@@ -27,7 +27,7 @@ impl Folder {
         Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
-    /// Returns a folder to which several processes write. Several of them may write the same key.
+    /// Returns a folder to which several processes write, possibly the same keys.
     ///
     /// Each file is created in the folder `made_in`, which must be on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {
@@ -35,7 +35,7 @@ impl Folder {
         Folder { made_in, ..Folder::new(root) }
     }
 
-    /// Opens a regular file, and also returns its size in bytes. Returns `None` if it does not exist.
+    /// Opens a regular file, and also returns its size in bytes; `None` if it does not exist.
     fn open(&self, key: &str) -> io::Result<Option<(File, u64)>> {
         if self.stat(key)?.is_none() {
             return Ok(None);
@@ -49,7 +49,7 @@ impl Folder {
         match object {
             Object::Bytes(bytes) => file.write_all(&bytes)?,
             Object::Elsewhere(object) => file.write_all(&object.read()?)?,
-            // The system copies from file to file, or lets both files share the same data.
+            // The system copies from file to file, or lets both files share the data.
             Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
         }
         let bytes = file.metadata()?.len();
@@ -57,8 +57,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Creates the parent folders of a key below the root, but never the root itself, so that a store that was removed
-    /// is not created again.
+    /// Creates the parent folders of a key below the root, but never the root: a store that was removed stays removed.
     fn create_folders(&self, key: &str) -> io::Result<()> {
         let mut folder = self.root.clone();
         let (folders, _) = key.rsplit_once('/').unwrap_or_default();
@@ -72,7 +71,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Runs `make`. If the parent folders of `key` do not exist, creates them and runs `make` again.
+    /// Runs `make`, and again after creating the parent folders of `key` if they do not exist.
     fn within_folders<T>(
         &self,
         key: &str,
@@ -90,8 +89,7 @@ impl Folder {
 
 impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        // The file type is checked before the file is opened, because opening a pipe would block until a process writes
-        // to it.
+        // Check before opening the file: opening a pipe would block until a process writes to it.
         match fs::metadata(self.root.join(key)) {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
@@ -130,7 +128,7 @@ impl ObjectStore for Folder {
         Ok(Some(Object::File(file)))
     }
 
-    /// Lists the folders in the folder at `path`. Links to folders are included.
+    /// Lists the folders in the folder at `path`, including links to folders.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.root.join(path))? {
@@ -152,8 +150,7 @@ impl ObjectStore for Folder {
         Ok(found)
     }
 
-    /// If there is a folder `made_in`, creates the file there and renames it, so that a reader never sees a part of a
-    /// file.
+    /// With `made_in`, creates the file there and renames it, so that a reader never sees part of a file.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
@@ -173,11 +170,10 @@ impl ObjectStore for Folder {
     }
 }
 
-/// Returns a file name that no other process uses.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // A forked process has the same random state as its parent, so the name depends on the process id.
+    // A forked process has the same random state as its parent.
     let mut random = RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{:016x}-{count}.new", random.finish())

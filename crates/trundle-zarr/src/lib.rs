@@ -1,8 +1,8 @@
 //! Reads Zarr arrays of versions 2 and 3, and writes arrays of version 3, in folders and object stores.
 //!
-//! This is the only crate that uses [`zarrs`], which handles metadata, codecs and shards. This crate adds: finding all
-//! arrays of a store without consolidated metadata; reads that are limited to the size that a chunk can have; and
-//! codecs that refuse data that claims to decode to more (`bounded.rs`).
+//! This is the only crate that uses [`zarrs`], which handles metadata, codecs and shards. This crate adds a search for
+//! all arrays of a store that ignores consolidated metadata, reads limited to the size that a chunk can have, and
+//! codecs that refuse data claiming to decode to more (`bounded.rs`).
 //!
 //! Source: the Zarr specifications of versions 2 and 3.
 //!

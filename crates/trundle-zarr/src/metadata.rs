@@ -1,9 +1,9 @@
 //! Reads the metadata of arrays, and converts it to the forms that zarrs knows.
 //!
-//! zarrs refuses some metadata that zarr-python writes, and some of its error messages contain Rust types. So this
-//! module converts forms of version 2 that zarrs does not know, and checks the configurations of codecs. An unknown
-//! field of a `zarr.json` is refused, unless it contains `"must_understand": false`. Unknown fields of a `.zarray` are
-//! ignored, as version 2 requires.
+//! zarrs refuses some metadata that zarr-python writes, and some of its error messages contain Rust types. This module
+//! converts forms of version 2 that zarrs does not know, and checks the configurations of codecs. Unknown fields of a
+//! `zarr.json` are refused unless they say `"must_understand": false`. Unknown fields of a `.zarray` are ignored, as
+//! version 2 requires.
 
 use serde_json::{Value, json};
 use zarrs::array::codec::api::Codec;
@@ -17,19 +17,16 @@ use crate::object_store::{ByteRange, ObjectStore};
 use crate::store::key_of;
 use crate::times;
 
-/// The name of the metadata objects of version 3.
 pub(crate) const V3: &str = "zarr.json";
-/// The names of the metadata objects of version 2.
 pub(crate) const V2_ARRAY: &str = ".zarray";
 pub(crate) const V2_GROUP: &str = ".zgroup";
 pub(crate) const V2_ATTRIBUTES: &str = ".zattrs";
 
-/// The fields that a `zarr.json` may have. `consolidated_metadata` is ignored, because it may be older than the arrays.
+/// The fields that a `zarr.json` may have. `consolidated_metadata`, which may be older than the arrays, is ignored.
 const FIELDS: &str = "\
     zarr_format node_type attributes consolidated_metadata shape data_type chunk_grid \
     chunk_key_encoding fill_value codecs storage_transformers dimension_names";
 
-/// The allowed ranges of numbers in the configurations of codecs.
 const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("zstd", "level", -131_072, 22),
     ("gzip", "level", 0, 9),
@@ -40,7 +37,7 @@ const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("blosc", "blocksize", 0, (1 << 31) - 1),
 ];
 
-/// Reads the metadata object `name` at a path. Returns `None` if it does not exist.
+/// Reads the metadata object `name` at a path; `None` if it does not exist.
 ///
 /// # Errors
 /// [`Error`] if the object cannot be read or is not JSON.
@@ -63,7 +60,7 @@ pub(crate) fn read(
 /// Checks that a `zarr.json` has only fields of the specification.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there is another field and a reader must understand it.
+/// [`Error::Unsupported`] for another field that must be understood.
 pub(crate) fn check_fields(document: &Value) -> Result<(), Error> {
     if document["zarr_format"] != 3 {
         let format = &document["zarr_format"];
@@ -133,7 +130,7 @@ fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
             wrong(V2_ARRAY, format!("a codec is {codec}, expected an object with an id"))
         })?;
         let read = serde_json::from_value::<MetadataV2>(codec.clone());
-        // The configuration of Blosc is different in version 3. zarrs converts it.
+        // zarrs converts the configuration of Blosc, which differs in version 3.
         let is_understood =
             read.is_ok_and(|read| name == "blosc" || Codec::from_metadata(&read).is_ok());
         check_codec(name, codec, is_understood)?;
@@ -152,10 +149,9 @@ fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     Ok(metadata)
 }
 
-/// Converts a fill value of version 2 to the form that zarrs expects. Returns `None` to keep the value unchanged.
+/// Converts a fill value of version 2 to the form that zarrs expects; `None` to keep it.
 ///
-/// The value null (undefined) becomes zero. In version 2, a number may also be a string or a boolean, and an integer
-/// may be written as a float.
+/// null (undefined) becomes zero. Version 2 also allows numbers as strings, booleans, or integers written as floats.
 fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
     let number = match fill {
         Value::Null => Some(0.0),
@@ -196,7 +192,7 @@ fn integer(number: i128) -> Option<Value> {
     i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
 }
 
-/// Removes transposes of zero axes, which zarrs refuses. Also removes them from the codecs of shards.
+/// Removes transposes of zero axes, which zarrs refuses, also from the codecs of shards.
 fn without_empty_transposes(codecs: &mut Value) {
     let Some(codecs) = codecs.as_array_mut() else { return };
     let is_empty = |codec: &Value| {
@@ -208,7 +204,7 @@ fn without_empty_transposes(codecs: &mut Value) {
     }
 }
 
-/// Checks that all codecs are known and have valid configurations, including those within shards.
+/// Checks that codecs are known and have valid configurations, including those within shards.
 fn check_codecs(codecs: &Value) -> Result<(), Error> {
     for codec in codecs.as_array().into_iter().flatten() {
         let read = serde_json::from_value::<MetadataV3>(codec.clone());

@@ -24,24 +24,24 @@ use crate::store::{Attributes, MOST_DEPTH, key_of};
 use crate::times;
 use crate::zstd_encoders::ZstdEncoders;
 
-/// A Zarr array that is to be written, with version 3 and little-endian elements.
+/// A Zarr array to be written, with version 3 and little-endian elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
-    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
+    /// The path below the root, without a leading or trailing slash; empty for the root itself.
     pub path: String,
     /// The size of each axis in elements.
     pub shape: Vec<u64>,
-    /// The chunk sizes in elements, one for each axis, each at least 1.
+    /// The chunk sizes in elements, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes in elements, which must be multiples of the chunk sizes; `None` if the array is not sharded.
+    /// The shard sizes in elements, multiples of the chunk sizes, if the array is sharded.
     pub shard: Option<Vec<u64>>,
     /// The order of the axes in a stored chunk, slowest first. Any order except row-major adds a transpose codec.
     pub order: Vec<usize>,
-    /// The codecs that encode the bytes of a chunk, in order, as metadata of version 3.
+    /// The bytes-to-bytes codecs of a chunk, in order, as metadata of version 3.
     pub codecs: Vec<Value>,
     /// The element type, as in [`ZarrArray::dtype`](crate::ZarrArray::dtype).
     pub dtype: String,
-    /// The axis names. The list is empty if no axis has a name.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,
@@ -49,15 +49,14 @@ pub struct NewArray {
     pub fill: Vec<u8>,
 }
 
-/// Writes the chunks or shards of an array. Each must be written only once, in any order and by any number of threads.
+/// Writes the chunks or shards of an array, each once, in any order and from any number of threads.
 #[derive(Debug)]
 pub struct ArrayWriter {
     array: Array<Reader>,
     /// The sizes of a shard, or of a chunk if the array is not sharded.
     sizes: Vec<NonZeroU64>,
-    /// The size of a shard or chunk in bytes.
     bytes: usize,
-    /// The encoders; `None` unless zstd is the only codec.
+    /// The encoders, if zstd is the only codec.
     encoders: Option<ZstdEncoders>,
 }
 
@@ -70,7 +69,7 @@ impl NewArray {
     /// Checks that the array can be written.
     ///
     /// # Errors
-    /// [`Error`] if the type is not supported, chunks or shards are too large, or the numbers of sizes differ.
+    /// [`Error`] if the type is not supported, chunks or shards are too large, or the sizes do not fit each other.
     pub fn check(&self) -> Result<(), Error> {
         let (rank, depth) = (self.shape.len(), self.path.split('/').count());
         if rank > MOST_AXES {
@@ -88,7 +87,6 @@ impl NewArray {
         Ok(())
     }
 
-    /// Returns the size in bytes of a shard, or of a chunk if the array is not sharded.
     fn bytes_at_once(&self) -> Result<usize, Error> {
         let at_once = self.written_at_once();
         if at_once.len() != self.shape.len() || self.chunk.len() != self.shape.len() {
@@ -155,7 +153,6 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
     Codec::from_metadata(&read).map_err(Error::unsupported)
 }
 
-/// Returns numpy's string type of fixed size for elements of `width` bytes.
 fn utf32(width: usize) -> MetadataV3 {
     let mut configuration = serde_json::Map::new();
     configuration.insert("length_bytes".to_owned(), width.into());
@@ -203,11 +200,11 @@ impl ArrayWriter {
         ZarrArray::open(&self.objects(), self.array.path().as_str().trim_start_matches('/'))
     }
 
-    /// Writes the shard at the grid position `index`, or the chunk if the array is not sharded. Returns its key and its
+    /// Writes the shard at the grid position `index`, or the chunk if the array is not sharded. Returns its key and
     /// encoded size in bytes.
     ///
-    /// `bytes` must contain all elements in row-major order and little-endian, including elements beyond the edge of
-    /// the array. If all elements have the fill value, nothing is written and the result is `None`.
+    /// `bytes` contains all elements, row-major and little-endian, including those beyond the edge of the array. If all
+    /// have the fill value, nothing is written and the result is `None`.
     ///
     /// # Errors
     /// [`Error`] if `bytes` has the wrong length, or cannot be encoded or written.
@@ -229,7 +226,7 @@ impl ArrayWriter {
             let written = encoders.encode(bytes, write).map_err(|error| wrong(error.to_string()));
             return Ok(Some((key.as_str().to_owned(), written??)));
         }
-        // Encode on this thread only, because the caller has threads of its own.
+        // Encode on this thread only: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let encoded = on_a_core(|| {
             self.array.codecs().encode(
@@ -245,8 +242,7 @@ impl ArrayWriter {
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
-    /// Stores a shard or chunk that is already encoded at the grid position `index`. Returns its key and its size in
-    /// bytes.
+    /// Stores an already encoded shard or chunk at the grid position `index`. Returns its key and size in bytes.
     ///
     /// # Errors
     /// [`Error`] if the encoded bytes cannot be read or written.

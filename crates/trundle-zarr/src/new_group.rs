@@ -10,13 +10,13 @@ use crate::new_array::NewArray;
 use crate::object_store::{Object, ObjectStore};
 use crate::store::{Attributes, key_of};
 
-/// The largest consolidated metadata that is written, in bytes. A reader must read all of it to open the store.
+/// The largest consolidated metadata that is written, in bytes. A reader must read all of it to open a store.
 const MOST_LIST_BYTES: usize = 8 << 20;
 
-/// Writes the metadata of the root group and of all groups that contain `arrays`. The arrays are written later.
+/// Writes the metadata of the root group and of all groups above `arrays`. The arrays are written later.
 ///
-/// `groups` contains attributes of groups by path; the path of the root is empty. Groups without arrays are written
-/// too. The metadata of the root lists all other nodes (consolidated metadata), for zarr-python and xarray.
+/// `groups` maps paths to attributes; the root's path is empty. Groups without arrays are written too. The metadata of
+/// the root lists all other nodes (consolidated metadata), for zarr-python and xarray.
 ///
 /// # Errors
 /// [`Error`] in the cases of [`NewArray::check`], and if the groups cannot be written.
@@ -38,7 +38,7 @@ pub fn create_groups(
     for array in arrays {
         list.push((&array.path, array.metadata()?));
     }
-    // zarr-python orders the groups by depth, and then by path.
+    // zarr-python's order: by depth, then by path.
     list.sort_by_key(|(path, _)| (path.matches('/').count(), *path));
     let list: serde_json::Map<String, Value> =
         list.into_iter().map(|(path, metadata)| (path.to_owned(), metadata)).collect();

@@ -7,29 +7,26 @@ use std::fs::File;
 use std::io;
 use std::time::SystemTime;
 
-/// Objects by key. A key is a path below the root of the store, with slashes between its components. Folders and
-/// buckets implement this trait.
+/// Objects by key: paths below the root of the store, with slashes between their components. Folders and buckets
+/// implement it.
 pub trait ObjectStore: Debug + Send + Sync {
-    /// Returns the size and the time of an object. Returns `None` if it does not exist, for example a chunk that was
-    /// never written.
+    /// Returns the size and the time of an object; `None` if it does not exist, such as a chunk that was never written.
     ///
     /// # Errors
-    /// If the store cannot be queried. [`io::ErrorKind::Unsupported`] if the key does not belong to a regular
-    /// object.
+    /// If the store cannot be queried; [`io::ErrorKind::Unsupported`] if the key is not a regular object.
     fn stat(&self, key: &str) -> io::Result<Option<Stat>>;
 
-    /// Reads a part of an object. Returns `None` if the object does not exist. A part of more than `most` bytes is
-    /// refused before it is read.
+    /// Reads a part of an object; `None` if it does not exist. Refuses more than `most` bytes before reading.
     ///
     /// # Errors
-    /// The errors of [`ObjectStore::stat`]. An error is also returned if the object cannot be read.
-    /// [`io::ErrorKind::InvalidData`] if the part has more than `most` bytes or is not within the object.
+    /// The errors of [`ObjectStore::stat`], and if the object cannot be read; [`io::ErrorKind::InvalidData`] if the
+    /// part has more than `most` bytes or is not within the object.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Reads an object, which must be exactly as long as `out`. Returns whether the object exists.
     ///
     /// # Errors
-    /// The errors of [`ObjectStore::read`]. [`io::ErrorKind::InvalidData`] if the object is longer or shorter.
+    /// The errors of [`ObjectStore::read`]; [`io::ErrorKind::InvalidData`] if the object is longer or shorter.
     fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
         let Some(read) = self.read(key, ByteRange::All, out.len() as u64)? else {
             return Ok(false);
@@ -39,24 +36,24 @@ pub trait ObjectStore: Debug + Send + Sync {
         Ok(true)
     }
 
-    /// Opens an object, so that it can be copied to another store.
+    /// Opens an object in order to copy it to another store.
     ///
     /// # Errors
     /// If the object cannot be opened, or has more than `most` bytes.
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>>;
 
-    /// Lists the names directly below a path that may contain objects, in ascending order.
+    /// Lists the names directly below a path that may contain objects, sorted.
     ///
     /// # Errors
     /// If the names cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
-    /// Returns whether each request goes through a network.
+    /// Returns whether requests go through a network.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Writes an object atomically. Returns its size in bytes.
+    /// Writes an object atomically, and returns its size in bytes.
     ///
     /// # Errors
     /// If the object cannot be written.
@@ -68,7 +65,7 @@ pub trait ObjectStore: Debug + Send + Sync {
 pub struct Stat {
     /// The size in bytes.
     pub bytes: u64,
-    /// The time of the last write; `None` if it is not known.
+    /// The time of the last write, if known.
     pub modified: Option<SystemTime>,
 }
 
@@ -77,9 +74,9 @@ pub struct Stat {
 pub enum ByteRange {
     /// The whole object.
     All,
-    /// The part that begins at the first number, and whose length is the second number, both in bytes.
+    /// The part that begins at the first number, with the second number as length, both in bytes.
     Range(u64, u64),
-    /// The last bytes of the object. The number is their length.
+    /// The last bytes of the object, as many as the number.
     Last(u64),
 }
 
@@ -90,7 +87,7 @@ pub enum Object<'a> {
     File(File),
     /// Bytes in memory.
     Bytes(Cow<'a, [u8]>),
-    /// An object of another store, which can sometimes be copied without passing through this process.
+    /// An object of another store, which may be copied without passing through this process.
     Elsewhere(Box<dyn Elsewhere>),
 }
 
@@ -106,9 +103,9 @@ pub trait Elsewhere: Any + Debug + Send {
 /// A name below a path that may contain objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// The name, which is one component of a key.
+    /// The name: one component of a key.
     pub name: String,
-    /// Whether the name is a symbolic link. Such links could form a cycle.
+    /// Whether it is a symbolic link, which could form a cycle.
     pub is_link: bool,
 }
 

@@ -11,11 +11,11 @@ use zarrs::storage::{
 use crate::cores::off_the_core;
 use crate::object_store::{ByteRange, ObjectStore};
 
-/// The objects of one array. Objects that are larger than expected are refused before they are read.
+/// The objects of one array. Objects larger than expected are refused before they are read.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// The size in bytes of the largest expected object: first the metadata, then a chunk.
+    /// The bytes of the largest expected object: first the metadata, then a chunk.
     most: AtomicU64,
 }
 
@@ -39,8 +39,7 @@ impl ReadableStorageTraits for Reader {
         Ok(read.map(Bytes::from))
     }
 
-    /// zarrs does not call this, because chunks are read whole, and [`Shards`](crate::shards::Shards) reads the chunks
-    /// of shards.
+    /// Is not called: chunks are read whole, and chunks of shards by [`Shards`](crate::shards::Shards).
     fn get_partial_many<'a>(
         &'a self,
         _: &StoreKey,

@@ -15,10 +15,9 @@ use crate::error::Error;
 use crate::object_store::ByteRange;
 use crate::reader::Reader;
 
-/// The number of shard indices in the cache.
 const MOST_SHARDS: usize = 4;
 
-/// The value of both the offset and the length of a chunk that was never written.
+/// The offset and the length of a chunk that was never written.
 const MISSING: u64 = u64::MAX;
 
 /// The offset and the length of each chunk of a shard, in row-major order.
@@ -27,19 +26,16 @@ type Index = Arc<[[u64; 2]]>;
 /// The layout of the shards of an array, and the indices of the shards that were read last.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// The codecs of a chunk.
     pub(crate) inner: CodecChain,
     index: CodecChain,
-    /// The number of chunks in a shard along each axis.
     counts: Vec<u64>,
     index_part: ByteRange,
-    /// Indices of shards by key; `None` for a shard that was never written.
+    /// Indices by key; `None` for a shard that was never written.
     kept: Mutex<VecDeque<(String, Option<Index>)>>,
 }
 
 impl Shards {
-    /// Reads the configuration of the codec `sharding_indexed`. `counts` is the number of chunks in a shard along each
-    /// axis.
+    /// Reads the configuration of the codec `sharding_indexed`. `counts` are the chunks in a shard along each axis.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a codec is not supported, or the size of an index is not fixed.
@@ -67,7 +63,7 @@ impl Shards {
         Ok(Shards { inner, index, counts, index_part, kept: Mutex::default() })
     }
 
-    /// Reads the encoded chunk at `index` from the shard at `key`. Returns `None` if the chunk was never written.
+    /// Reads the encoded chunk at `index` from the shard at `key`; `None` if it was never written.
     ///
     /// # Errors
     /// Returns the reason if the chunk cannot be read, or the index points outside the shard.
@@ -92,7 +88,7 @@ impl Shards {
             .map_err(|error| error.to_string())
     }
 
-    /// Returns the index of the shard at `key`. Returns `None` if the shard was never written.
+    /// Returns the index of the shard at `key`; `None` if it was never written.
     fn index_of(&self, reader: &Reader, key: &str) -> Result<Option<Index>, String> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, index)) = kept().iter().find(|(of, _)| of == key) {
@@ -123,7 +119,7 @@ impl Shards {
     }
 }
 
-/// Returns the shape of a shard index: the number of chunks along each axis, then 2 for the offset and the length.
+/// Returns the shape of a shard index: the chunks along each axis, then 2 for offset and length.
 fn index_shape(counts: &[u64]) -> Result<Vec<NonZeroU64>, Error> {
     let sizes = counts.iter().chain(&[2]).map(|size| NonZeroU64::try_from(*size));
     sizes.collect::<Result<_, _>>().map_err(Error::unsupported)

@@ -14,7 +14,6 @@ use crate::object_store::{Below, ObjectStore};
 
 /// The most arrays that are read from a store.
 pub const MOST_ARRAYS: usize = 1 << 16;
-/// The most folders that are read from a store.
 const MOST_FOLDERS: usize = 1 << 17;
 /// The most components of a path.
 pub(crate) const MOST_DEPTH: usize = 64;
@@ -25,7 +24,7 @@ pub type Attributes = serde_json::Map<String, Value>;
 /// A Zarr store, whose root is an array, or a group of arrays and groups.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// The attributes of the root group. They are empty if the root is an array.
+    /// The attributes of the root group; empty if the root is an array.
     pub attributes: Attributes,
     /// The attributes of the other groups by path. Groups without attributes are left out.
     pub groups: BTreeMap<String, Attributes>,
@@ -40,7 +39,7 @@ pub struct Store {
 pub struct Unreadable {
     /// The path below the root.
     pub path: String,
-    /// The reason why the array cannot be read.
+    /// The reason.
     pub error: Error,
 }
 
@@ -52,12 +51,12 @@ enum Node {
 }
 
 impl Store {
-    /// Returns whether the folder at `path` is a store. It is if it contains a metadata file.
+    /// Returns whether the folder at `path` is a store: whether it contains a metadata file.
     pub fn is_store(path: &Path) -> bool {
         [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
     }
 
-    /// Returns whether `objects` contains a store. It does if there is a metadata object at the root.
+    /// Returns whether `objects` contains a store: whether there is a metadata object at the root.
     ///
     /// # Errors
     /// [`Error`] if the objects cannot be queried.
@@ -70,7 +69,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Reads the metadata of all arrays of a store. Consolidated metadata is ignored, because it may be outdated.
+    /// Reads the metadata of all arrays of a store. Consolidated metadata may be outdated and is ignored.
     ///
     /// # Errors
     /// [`Error`] if the root cannot be read, or the store exceeds the limits.
@@ -82,7 +81,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Adds the node at a path. An error of the node is recorded, and the other nodes are still read.
+    /// Adds the node at a path. An error of the node is recorded and does not hide other nodes.
     fn add(
         &mut self,
         objects: &Arc<dyn ObjectStore>,
@@ -174,7 +173,6 @@ fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     })
 }
 
-/// Returns whether a regular object exists at this key.
 fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     match objects.stat(key) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),

@@ -3,7 +3,6 @@
 use serde_json::json;
 use zarrs::metadata::v3::MetadataV3;
 
-/// The names of Zarr version 3 and numpy.
 const NAMES: [(&str, &str); 2] = [("numpy.datetime64", "<M8"), ("numpy.timedelta64", "<m8")];
 
 /// Returns numpy's name of a type of version 3, if it is a time.

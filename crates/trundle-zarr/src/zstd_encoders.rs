@@ -10,11 +10,11 @@ use zstd::zstd_safe::compress_bound;
 
 use crate::cores::on_a_core;
 
-/// A pool of zstd encoders of one level. Reusing the memory of an encoder saves a twentieth of the time (measured).
+/// A pool of zstd encoders of one level. Reusing their memory saves a twentieth of the time (measured).
 pub(crate) struct ZstdEncoders {
     level: i32,
     checksum: bool,
-    /// The encoders that are not in use. There are at most as many as were ever in use at the same time.
+    /// The unused encoders, at most as many as were ever in use at once.
     free: Mutex<Vec<Encoder>>,
 }
 
@@ -24,7 +24,7 @@ struct Encoder {
 }
 
 impl ZstdEncoders {
-    /// Returns a pool for these codecs. Returns `None` unless zstd is the only codec.
+    /// Returns a pool for these codecs if zstd is the only one.
     pub(crate) fn of(codecs: &[Value]) -> Option<ZstdEncoders> {
         let [codec] = codecs else { return None };
         let configuration = &codec["configuration"];
@@ -33,7 +33,7 @@ impl ZstdEncoders {
         (codec["name"] == "zstd").then(|| ZstdEncoders { level, checksum, free: Mutex::default() })
     }
 
-    /// Encodes `bytes`, and calls `write` with the result.
+    /// Encodes `bytes`, and passes the result to `write`.
     ///
     /// # Errors
     /// If there is not enough memory, or zstd fails.

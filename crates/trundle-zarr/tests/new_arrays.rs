@@ -1,5 +1,4 @@
-//! Tests that arrays can be read back after they were written. `with_zarr_python.py` reads the same arrays with
-//! zarr-python.
+//! Tests that written arrays can be read back. `with_zarr_python.py` reads them with zarr-python.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -46,11 +45,11 @@ fn counts(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
     shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
 }
 
-/// Writes an array of distinct numbers, and returns the index and the bytes of each chunk.
+/// Writes distinct numbers, and returns the index and the bytes of each chunk.
 fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
     let writer = ArrayWriter::create(&at(root), new).unwrap();
     let at_once = new.written_at_once();
-    // The position of an element determines its number, also for elements beyond the array's edge.
+    // The number of an element follows from its position, also beyond the array's edge.
     let number = |at: &[u64]| at.iter().fold(1.0f32, |n, i| n * 31.0 + *i as f32);
     let bytes = |begin: &[u64], sizes: &[u64]| -> Vec<u8> {
         let of = |within: &Vec<u64>| -> [u8; 4] {

@@ -103,8 +103,7 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
     let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     bz2.write_all(&zeros).unwrap();
     let zstd = zstd::encode_all(&zeros[..], 3).unwrap();
-    // This is version 2 of the Blosc format, with lz4 and elements of 1 byte. The 100 bytes claim to decode to 2^31 - 1
-    // bytes.
+    // Version 2 of the Blosc format, with lz4 and elements of 1 byte: 100 bytes that claim to decode to 2^31 - 1.
     let blosc = [&[2, 1, 0x20, 1][..], &0x7fff_ffffu32.to_le_bytes(), &[0; 92]].concat();
     for (name, file, bytes) in [
         ("v2-zstd", "0.0.0", &zstd[..256.min(zstd.len())]),
@@ -162,8 +161,8 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
     }
 }
 
-/// Creates a store with one array of four bytes. `changes` are applied to the metadata. The only chunk has the
-/// content `chunk`, or is missing if `chunk` is empty.
+/// Creates a store with one array of four bytes. `changes` are applied to the metadata. If `chunk` is empty, the only
+/// chunk is missing.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut document = match name {
@@ -226,7 +225,7 @@ fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_
             (read, _) => panic!("{entry:?}: {read:?}"),
         }
     }
-    // The same holds for a shard within a shard.
+    // The same with a shard within a shard.
     let nested = sharding(sharding(bytes.clone(), 2), 4);
     for (entry, is_read) in [([2, 2], true), ([0, NONE], false), ([5, NONE], false)] {
         let inner = [&[1, 2, 3, 4][..], &index([[0, 2], entry])].concat();
@@ -403,10 +402,10 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
     for (bytes, word) in [
         (&[][..], "is too short for lz4"),
         (&[240, 0, 0], "is too short for lz4"),
-        // The first item has 5 bytes where it states 240. In the second, a block ends within a literal.
+        // First 5 bytes where 240 are stated, then a block that ends within a literal.
         (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, but 240 are stated"),
         (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
-        // The bytes to copy would begin before the output does.
+        // A copy from before the beginning.
         (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),
         // The stated size is smaller than a chunk.
         (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),

@@ -79,8 +79,8 @@ impl ChunkSizes {
         }
     }
 
-    /// Returns the sizes with axis names, such as `lat=24,lon=-1`; `None` unless the sizes are given in order, one for
-    /// each axis, and all axes have names.
+    /// Returns the sizes with axis names, such as `lat=24,lon=-1`; `None` unless they are given in order and all axes
+    /// have names.
     pub(crate) fn by_names(&self, names: &[Option<String>]) -> Option<String> {
         let each = self.sizes.iter().zip(names).map(|((axis, size), name)| {
             let name = name.as_ref().filter(|_| axis.is_none())?;
@@ -90,14 +90,13 @@ impl ChunkSizes {
         (self.sizes.len() == names.len()).then(|| each.join(","))
     }
 
-    /// Returns whether the sizes are given in order, but their number is not `rank`.
+    /// Returns whether the sizes are given in order, but not for exactly `rank` axes.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
         self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
-    /// Resolves the sizes of chunks or shards (`what`) for a tensor with these sizes and axis names. An axis without a
-    /// requested size gets its size from `otherwise`. Returns `None` if the request names only axes that this tensor
-    /// does not have.
+    /// Resolves the sizes of chunks or shards (`what`) for a tensor. Axes without a requested size get `otherwise`.
+    /// Returns `None` if the request names only axes that this tensor does not have.
     ///
     /// # Errors
     /// A message if the request does not fit the tensor.

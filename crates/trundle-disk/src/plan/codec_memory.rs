@@ -7,23 +7,21 @@ use trundle_formats::{ChunkedTensor, FileSkeleton, Header};
 use crate::plan::input::JobInput;
 use crate::plan::location::file_bytes;
 
-/// The number of chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a
-/// codec.
+/// The chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a codec.
 const CHUNKS_OF_DECODER: usize = 3;
 
-/// The same number for an array with shards. One more buffer is needed because a chunk is copied out of its shard.
+/// With shards, one more: a chunk is copied out of its shard.
 const CHUNKS_OF_SHARDS_DECODER: usize = 4;
 
 /// The bytes that a shard index has for each chunk.
 const INDEX_BYTES: usize = 16;
-/// The number of shard indices in memory: cached ones, and one that is read and decoded.
+/// The shard indices in memory: cached ones, and one that is read and decoded.
 const INDICES: usize = 6;
 
 /// The most bytes for the stack of a thread and the working memory of codecs. Small chunks need less.
 const THREAD_BYTES: usize = 512 << 10;
 
-/// The threads that decode or encode get at most the fraction 1 / `CODECS_SHARE` of the budget, but at least one thread
-/// runs.
+/// Coding threads get at most 1 / `CODECS_SHARE` of the budget, but at least one thread runs.
 const CODECS_SHARE: usize = 4;
 
 /// Divides the budget between decoding threads and buffers. Returns the budget that remains for buffers, and the number
@@ -48,7 +46,6 @@ pub(crate) fn decoders(
     shared((budget, most), each).map(|(left, decoders)| (left, Some(decoders)))
 }
 
-/// Returns the size of a decoded chunk in bytes; `None` if the tensor is not chunked.
 fn chunk_bytes(header: &Header) -> Option<usize> {
     let elements: usize = header.chunk.as_ref()?.iter().product();
     Some(file_bytes(header.element.width(), elements))
@@ -97,8 +94,7 @@ fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     all.saturating_add(codecs.encoding_bytes(of_chunk)).saturating_add(THREAD_BYTES.min(bytes / 4))
 }
 
-/// Divides the budget between encoding threads and buffers. Returns the budget that remains for buffers, and the number
-/// of encoding threads (at most `most`); `None` if the output is not chunked.
+/// Divides the budget like [`decoders`], for the threads that encode the chunks of the output.
 ///
 /// # Errors
 /// Returns the smallest sufficient budget if the budget is too small for one thread.
@@ -112,8 +108,8 @@ pub(crate) fn encoders(
     }
 }
 
-/// Reserves a share of `budget` for up to `most` threads that need `each` bytes. Returns the rest of the budget and the
-/// number of threads.
+/// Reserves a share of `budget` for up to `most` threads that need `each` bytes. Returns the rest and the number of
+/// threads.
 ///
 /// # Errors
 /// Returns the smallest sufficient budget if the budget is too small for one thread.

@@ -6,7 +6,6 @@ use trundle_formats::{ChunkedTensor, Header};
 /// Maps each chunk (or shard) of an output to the source chunk with identical contents.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EncodedChunks {
-    /// The number of chunks of the output along each axis.
     counts: Vec<usize>,
     /// For each axis of the source: the matching output axis, and, for each output chunk along that axis, the index of
     /// the source chunk along this one.
@@ -44,8 +43,7 @@ impl EncodedChunks {
         if !target.is_encoded_as(source) {
             return Err("trundle does not write the source's codecs or byte order".to_owned());
         }
-        // The element order within a chunk depends only on axes along which a chunk has several elements. The order of
-        // the chunks in a shard depends only on axes along which a shard has several chunks.
+        // The order of axes matters only for axes along which a chunk has several elements, or a shard several chunks.
         let row_major: Vec<usize> = (0..rank).collect();
         let from = encoding.order.as_deref().unwrap_or(&row_major).iter().copied();
         let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);

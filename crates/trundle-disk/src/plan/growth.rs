@@ -9,17 +9,15 @@ use crate::plan::seams::{longest, out_sizes};
 use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
-/// Tiles should have at least this many bytes, so that the fixed cost of reading, moving and writing a tile is small.
+/// Tiles should have at least this many bytes, to be worth the fixed cost of reading, moving and writing a tile.
 const LEAST_BYTES: usize = 16 << 20;
 
-/// Larger tiles gain nothing if less than this share of the time is spent on requests, on chunks that are read
-/// repeatedly, and on parts of incomplete chunks, which are stored until the chunk is complete.
+/// Larger tiles gain nothing if requests, repeated reads of chunks, and parts that wait for the rest of their chunk
+/// take less than this share of the time.
 const LITTLE: f64 = 0.01;
 
-/// The search for the tile size of a pass.
 pub(crate) struct Growth<'a> {
     program: &'a Program,
-    /// The sizes of the output along its axes.
     sizes: &'a [usize],
     from: &'a [&'a Location],
     to: &'a Location,
@@ -43,7 +41,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
-        // The longest chunk within the range. The chunks at the ends of the range may be incomplete.
+        // The longest chunk within the range. Chunks at its ends may be incomplete.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
             let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
             let within =
@@ -54,12 +52,11 @@ impl<'a> Growth<'a> {
         Growth { program, sizes, from, to, stretches, grids, budget, rates }
     }
 
-    /// Returns the best tile size that the search finds: the step of the tile, its length, along each axis.
+    /// Returns the best tile size that the search finds, as a step along each axis.
     ///
-    /// The search starts several times. Lengthening a small tile a little may gain nothing although lengthening it a
-    /// lot would, so one search starts from a single element, and one for each axis from a tile that is as long as fits
-    /// along that axis. Tiles that are long along one axis may never grow to a whole chunk, so another search starts
-    /// from a whole chunk.
+    /// The search starts several times. Lengthening a small tile a little may gain nothing although a lot would, so it
+    /// starts from a single element, and from a tile that is as long as fits along each axis. Tiles that are long along
+    /// one axis may never grow to a whole chunk, so it also starts from a whole chunk.
     pub(crate) fn grown(&self) -> Option<Vec<usize>> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
@@ -100,8 +97,8 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// Extends a step to the end of the range if the rest would be shorter than a chunk, and the longer tile fits the
-    /// budget. Another tile for the rest would read and write the last chunks again.
+    /// Extends a step to the end of the range if less than a chunk would remain and the longer tile fits. Another tile
+    /// for the rest would read and write the last chunks again.
     fn to_the_end(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for axis in 0..steps.len() {
             let (stretch, step) = (self.stretches[axis].len(), steps[axis]);
@@ -179,7 +176,7 @@ impl<'a> Growth<'a> {
                 if *step > stretch.len() {
                     0..self.size(axis)
                 } else {
-                    // Start at a chunk edge if the tile fits between that edge and the end of the range.
+                    // Start at a chunk edge if the tile fits there.
                     let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);
                     let begin = begin.min(stretch.end - step);
                     begin..begin + step
@@ -189,8 +186,7 @@ impl<'a> Growth<'a> {
         Tile::of(self.program, out)
     }
 
-    /// Estimates the time of a tile with these steps, in seconds per element; `None` if the tile does not fit the
-    /// budget.
+    /// Estimates the seconds per element of a tile with these steps; `None` if the tile does not fit the budget.
     fn cost(&self, steps: &[usize]) -> Option<f64> {
         let tile = self.tile(steps)?;
         let (bytes, requests, decoding) = self.traffic(&tile);
@@ -208,7 +204,7 @@ impl<'a> Growth<'a> {
         (moved as u64, (read + written) as u64, tile.decoding(self.from))
     }
 
-    /// Returns whether larger tiles would gain nothing, and the number of tiles is small enough.
+    /// Returns whether larger tiles would gain nothing and there are few enough tiles.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests, decoding) = self.traffic(&tile);

@@ -24,7 +24,6 @@ pub enum Input {
     Constant(Bytes),
 }
 
-/// An [`Input`] with the header of its tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum JobInput {
     Tensor(Box<JobTensor>),
@@ -36,7 +35,6 @@ pub(crate) struct JobTensor {
     pub(crate) file: usize,
     pub(crate) index: usize,
     pub(crate) header: Header,
-    /// Whether the bytes are swapped to little-endian after they are read.
     pub(crate) is_swapped: bool,
     /// Whether the file has a checksum of the tensor's data.
     pub(crate) is_checked: bool,
@@ -45,7 +43,7 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    /// Checks that the elements have the type of `element` and the given width.
+    /// Checks the type and the width of the elements.
     ///
     /// # Errors
     /// If the type or the width differs.
@@ -63,8 +61,7 @@ impl JobTensor {
 }
 
 impl JobInput {
-    /// Makes an input for an output whose elements are written as `element`. A tensor with another byte order is
-    /// swapped.
+    /// Makes an input for elements that are written as `element`. Another byte order is swapped.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match *input {
             Input::Constant(ref bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
@@ -83,7 +80,7 @@ impl JobInput {
         }
     }
 
-    /// Checks that the shape and the type of the input equal its definition in a program.
+    /// Checks the input against its definition in a program.
     ///
     /// # Errors
     /// If the shape or the type differs.

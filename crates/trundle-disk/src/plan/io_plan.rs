@@ -1,11 +1,11 @@
 //! Plans how a tensor goes from files to a file: whole in memory, or in passes of tiles.
 //!
-//! A pass that reads one file may be replaced by two passes with an intermediate between them. The intermediate has one
-//! chunk for each band of the output. The first pass only sorts elements into these chunks. The second pass reads each
-//! chunk by one contiguous read, and moves its elements.
+//! A pass that reads one file may be replaced by two passes with an intermediate, which has one chunk for each band of
+//! the output. The first pass only sorts elements into these chunks. The second pass reads each chunk in one contiguous
+//! read, and moves its elements.
 //!
-//! All other files are row-major, except for chunked outputs, whose tiles have whole chunks if the memory allows. If a
-//! movement changes no position, its pass copies the file, and the header describes the order of axes.
+//! All other files are row-major, except for chunked outputs, whose tiles have whole chunks if the memory allows. A
+//! movement that changes no position is a copy; the header describes the order of axes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ pub(crate) struct FilePass {
     /// The tensor of the movement's program that the pass writes. `None` if the pass only sorts elements into an
     /// intermediate, or only cuts an intermediate into chunks.
     pub(crate) target: Option<TensorId>,
-    /// The program of the pass. The pass reads its inputs and writes its only output.
     pub(crate) program: Arc<Program>,
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
@@ -41,7 +40,6 @@ trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, ti
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
-    /// The tensor of the movement's program that is read.
     pub(crate) of: TensorId,
     pub(crate) file: ReadFrom,
     pub(crate) from: Location,
@@ -65,16 +63,14 @@ pub(crate) struct Traffic {
     pub(crate) bytes_written: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Bytes that are written to, and read from, the temporary file for parts of incomplete chunks. Both other byte
-    /// counts include them.
+    /// Bytes written to and read from the temporary file for parts of incomplete chunks. Both other byte counts include
+    /// them.
     pub(crate) waiting: u64,
-    /// The picoseconds to decode on one core.
     pub(crate) decoding: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resources<'a> {
-    /// The memory of all buffers in bytes.
     pub(crate) budget: usize,
     pub(crate) rates: &'a Rates,
 }
@@ -83,8 +79,8 @@ pub(crate) struct Resources<'a> {
 /// one chunk of the output.
 const LISTS_SHARE: usize = 16;
 
-/// Two passes are chosen only if one pass is estimated to take this many times as long. The additional disk space of
-/// two passes is certain, the estimated time is not.
+/// Two passes are chosen only if one pass takes this many times as long: their additional disk space is certain, the
+/// estimated time is not.
 const MARGIN: f64 = 1.25;
 
 /// A movement that reads and writes at most this many bytes is done whole if the memory allows.
@@ -135,7 +131,6 @@ impl Movement {
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
     }
 
-    /// Plans one pass that reads the tensor whole, moves it in memory, and writes it.
     fn whole_pass(&self) -> FilePass {
         let all = |id: TensorId| -> Bounds {
             self.program.tensor(id).shape.iter().map(|size| 0..*size).collect()
@@ -154,10 +149,10 @@ impl Movement {
         FilePass { is_whole: true, ..pass }
     }
 
-    /// Estimates a sufficient memory budget in bytes.
+    /// Estimates a sufficient budget in bytes.
     fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
-        // Planning for a larger budget would itself need more memory than the limit.
+        // Planning with more memory than this would itself exceed the limit.
         let most = resources.budget.saturating_mul(4).max(64);
         let mut budget = resources.budget;
         while let Some(more) = budget.checked_add(1).and_then(usize::checked_next_power_of_two)
@@ -209,8 +204,8 @@ impl Movement {
         Some(passes)
     }
 
-    /// Returns the destination of a pass: the chunks of the output if the pass writes the output with the output's own
-    /// axes, otherwise row-major.
+    /// Returns the destination of a pass: the chunks of the output if the pass writes it with its own axes, otherwise
+    /// row-major.
     fn location_of(&self, pass: &MovementPass, chunk: Option<&[usize]>) -> Location {
         let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
         let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
@@ -220,7 +215,6 @@ impl Movement {
         }
     }
 
-    /// Plans a final pass that cuts a row-major intermediate into chunks.
     fn pass_into_chunks(
         &self,
         chunk: &[usize],
@@ -280,15 +274,14 @@ impl TiledPass<'_> {
         quicker(one, two, rates)
     }
 
-    /// Returns the number of trailing axes of `shape` that are axes within a chunk; 0 if the tensor is not chunked, or
-    /// if this pass reads it with other axes.
+    /// Returns the number of trailing axes of `shape` that belong to a chunk; 0 if the tensor is not chunked, or has
+    /// other axes in this pass.
     fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// Returns, for each axis of the output, the edges of the written chunks, or of the read chunks if the output is
-    /// not chunked.
+    /// Returns, for each axis of the output, the edges of the written chunks, or else of the read chunks.
     fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
         if !to.edges().is_empty() {
             return to.edges().to_vec();
@@ -303,7 +296,7 @@ impl TiledPass<'_> {
         edges(program, in_chunks)
     }
 
-    /// Plans two passes. The first one makes the elements of each band of the output contiguous.
+    /// Plans two passes. The first one makes each band of the output contiguous.
     fn two_passes(&self, read: &FileRead, to: Location) -> Option<Vec<FilePass>> {
         // Only half of the budget, so that one band is moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
@@ -359,19 +352,16 @@ impl FilePass {
         rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
     }
 
-    /// Returns the memory of this many elements in bytes.
     pub(crate) fn bytes(&self, width: Width, elements: usize) -> usize {
         if self.is_whole { file_bytes(width, elements) } else { elements * unit(width) }
     }
 
-    /// Returns the memory of the sources and the output of a tile in bytes.
     pub(crate) fn tile_bytes(&self, width: Width, tile: &Tile) -> usize {
         let sources = tile.sources.iter().map(|(_, source)| self.bytes(width, elements(source)));
         sources.fold(self.bytes(width, elements(&tile.out)), usize::saturating_add)
     }
 }
 
-/// Returns a program that copies its only tensor.
 fn kept(shape: &Shape, width: Width) -> Option<Arc<Program>> {
     let mut kept = Program::new();
     let id = kept.given(shape.clone(), width).ok()?;
@@ -407,8 +397,7 @@ mod tests {
 
     const SSD: Rates = Rates { storage: Storage::SSD, coders: 1 };
 
-    /// Returns the number of passes and their seconds for a transpose of 64 MiB, with elements of one byte, within 2
-    /// MiB.
+    /// Returns the number of passes and their seconds for a transpose of 64 MiB of single bytes within 2 MiB.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn taken(request_seconds: f64) -> (usize, f64) {
         let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
@@ -459,8 +448,7 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn what_is_dear_to_decode_is_decoded_fewer_times() {
-        // Returns the number of passes and how often each chunk is decoded, for a decoding cost in picoseconds per
-        // byte.
+        // Returns the passes, and how often each chunk is decoded, for a decoding cost in picoseconds per byte.
         let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
             let shape = Shape::new(sizes).unwrap();
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
@@ -506,7 +494,7 @@ mod tests {
     fn two_passes_are_taken_only_by_a_margin() {
         let (mut one, mut two) = (1e-9, 1e-2);
         assert_eq!((taken(one).0, taken(two).0), (1, 2));
-        // Finds, by bisection, the time per request at which the choice changes.
+        // Find the time per request at which the choice changes, by bisection.
         for _ in 0..20 {
             let between = f64::sqrt(one * two);
             match taken(between).0 {
@@ -517,7 +505,7 @@ mod tests {
         let ((before, slow), (behind, quick)) = (taken(one), taken(two));
         assert_eq!((before, behind), (1, 2));
         assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
-        // For shorter and longer times the choice does not change again.
+        // Away from that time, the choice does not change again.
         for times in [2.0, 4.0, 16.0] {
             assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
         }

@@ -28,8 +28,8 @@ use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 pub struct Wanted<'a> {
     /// The index of the tensor among the file's headers.
     pub index: usize,
-    /// The operators. Without a chain, the tensor is copied in its own order if the format can represent that order. A
-    /// column-major tensor then stays column-major even if [`PlanOptions::row_major`] is set.
+    /// The operators. Without a chain, the tensor is copied in its own order if the format can represent it, even if
+    /// [`PlanOptions::row_major`] is set.
     pub chain: Option<&'a Chain>,
     /// The other tensors that the chain names.
     pub others: &'a [Input],
@@ -38,37 +38,37 @@ pub struct Wanted<'a> {
 /// A tensor that a program computes from other tensors.
 #[derive(Clone, Debug)]
 pub struct Assembled<'a> {
-    /// The name of the tensor in the output.
+    /// The name in the output.
     pub name: &'a str,
-    /// The type of the output and of all inputs, in little-endian byte order.
+    /// The little-endian type of the output and of all inputs.
     pub element: StoredDType,
     /// The program that computes the tensor.
     pub program: &'a Program,
     /// The tensor in the program.
     pub tensor: TensorId,
-    /// The inputs of the program. Their shapes must be as in the program.
+    /// The inputs of the program, with the shapes that it states.
     pub inputs: &'a [Input],
-    /// The default chunk sizes. If `None`, they are derived approximately from the chunks of the inputs.
+    /// The default chunk sizes. If `None`, they follow approximately from the chunks of the inputs.
     pub chunk: Option<Vec<usize>>,
-    /// The default encoding of the chunks.
+    /// The default encoding of these chunks.
     pub encoding: Option<Encoding>,
     /// Axis names, attributes and fill value.
     pub annotations: Annotations,
 }
 
-/// The resources for a job and the requested layout of its output. The default allows no memory.
+/// The resources and the requested layout of a job. The default allows no memory.
 #[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
     /// The part of the limit that is already in use when the job begins: by the process, and by files in memory.
     pub held_bytes: u64,
-    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used, or a
-    /// short measurement of the storage is made.
+    /// The storage of the files. If `None` and the plan depends on it, an earlier measurement is used or a short one is
+    /// made.
     pub storage: Option<Storage>,
     /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
-    /// Whether to write a row-major output even if the format could represent the order of the source.
+    /// Whether to write row-major even if the format could represent the order of the source.
     pub row_major: bool,
     /// The chunk sizes of a chunked output (default: the source's, moved by the operators; if the source has none, the
     /// format's).
@@ -78,7 +78,7 @@ pub struct PlanOptions {
     pub shards: Option<ChunkSizes>,
     /// The codecs of written chunks (default: the source's, or the format's).
     pub codecs: Option<Codecs>,
-    /// Whether to only copy encoded chunks, and to write a change of the axis order as a codec. Any other movement is
+    /// Whether to copy encoded chunks only, and to write a change of the axis order as a codec. Other movements are
     /// refused.
     pub metadata_only: bool,
 }
@@ -90,11 +90,10 @@ pub struct Job {
     pub(crate) tensors: Vec<TensorJob>,
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
-    /// The memory of all buffers in bytes.
     pub(crate) budget: usize,
-    /// The number of decoding threads; `None` if no chunks are read.
+    /// `None` if no chunks are read.
     pub(crate) decoders: Option<usize>,
-    /// The number of encoding threads; `None` if no chunks are written.
+    /// `None` if no chunks are written.
     pub(crate) encoders: Option<usize>,
     pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
@@ -107,9 +106,9 @@ pub struct Job {
 pub struct Cost {
     /// The memory of the buffers in bytes.
     pub buffer_bytes: u64,
-    /// The number of bytes read from files.
+    /// The bytes read from files.
     pub bytes_read: u64,
-    /// The number of bytes written to files.
+    /// The bytes written to files.
     pub bytes_written: u64,
     /// The number of contiguous reads.
     pub reads: u64,
@@ -121,7 +120,7 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// The memory of everything except buffers and codecs in bytes: stacks, headers, plans, and the allocator's reserve.
+/// The memory in bytes in addition to buffers and codecs: stacks, headers, plans, and the allocator's reserve.
 const OVERHEAD_BYTES: u64 = 6 << 20;
 
 /// If requests take less than this share of the time, their latency is not measured.
@@ -142,11 +141,10 @@ impl PlanOptions {
 }
 
 impl Job {
-    /// Plans to write tensors of the first file to an output of `format`, and also `metadata` if the format can store
-    /// it.
+    /// Plans to write tensors of the first file to an output of `format`, with `metadata` if the format can store it.
     ///
-    /// Chains may name tensors of the other files. Planning writes nothing to the output. It reads at most a small part
-    /// of the files, to measure the storage.
+    /// Chains may name tensors of the other files. Planning does not write the output, and reads at most a small part
+    /// of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -175,8 +173,8 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning writes nothing
-    /// to the output. It reads at most a small part of the files, to measure the storage.
+    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning does not write
+    /// the output, and reads at most a small part of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
@@ -300,7 +298,6 @@ impl Job {
         })
     }
 
-    /// Plans the job again with the resources of an earlier run.
     pub(crate) fn with_resources(self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let resources = Resources { budget, rates: &rates };
         let tensors = self.tensors.into_iter().map(|tensor| tensor.planned(resources));
@@ -317,14 +314,14 @@ impl Job {
         &self.left_out
     }
 
-    /// Returns the codecs of the source that the output's format does not have, each with its replacement. The result
-    /// is empty if the user chose the codecs.
+    /// Returns the codecs of the source that the output's format does not have, each with its replacement; empty if the
+    /// user chose codecs.
     pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// Returns the number of concurrent reads. The storage determines the number. With codecs, the number is at least
-    /// the number of cores.
+    /// Returns the number of concurrent reads: as many as the storage serves, with codecs at least one for each core,
+    /// and at most `decoders`.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
@@ -337,13 +334,13 @@ impl Job {
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
 
-    /// Returns the number of concurrent requests for bytes with this coding cost in picoseconds per byte.
+    /// Returns the number of concurrent requests for bytes with this coding cost.
     fn at_once(&self, in_codecs: u64) -> usize {
         let Rates { storage, coders } = self.rates;
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// Returns the sum of the sizes of the largest decoded chunk and the largest encoded chunk or shard, in bytes.
+    /// Returns the sum of the sizes of the largest decoded chunk and the largest encoded chunk or shard.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
@@ -360,7 +357,6 @@ impl Job {
         encoded.map(picoseconds).fold(0, u64::saturating_add)
     }
 
-    /// Returns the indices of the inputs that are actually read.
     pub(crate) fn inputs_read(&self) -> BTreeSet<usize> {
         let read = |tensor: &TensorJob| -> Vec<usize> {
             tensor.movement.inputs().iter().map(|(input, _)| tensor.inputs[*input]).collect()
@@ -412,7 +408,7 @@ impl Job {
                 cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
-        // An input that is compressed as a whole is first unpacked to a temporary file.
+        // An input that is compressed as a whole is first unpacked.
         cost.bytes_read += buffered;
         cost.bytes_written += buffered;
         cost.temporary_bytes += buffered;
@@ -425,8 +421,8 @@ impl Job {
     }
 }
 
-/// Checks that every axis name in the chunk and shard sizes is the name of an axis of a result, and that sizes without
-/// axes fit the rank of every result.
+/// Checks that the axis names in chunk and shard sizes are axes of a result, and that sizes without axes fit every
+/// result.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
     let results = || unplanned.iter().map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
@@ -446,7 +442,7 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     Ok(())
 }
 
-/// Returns whether every tensor is moved whole and all are so small that the speed of the storage does not matter.
+/// Returns whether all tensors are moved whole and are so small that the speed of the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| tensor.is_whole() || tensor.file_passes.is_empty();
     let both = |tensor: &TensorJob| {

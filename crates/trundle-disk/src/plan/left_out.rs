@@ -9,7 +9,7 @@ use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
 
-/// Metadata that an output does not keep. For attributes, the value is the number of tensors that have the attribute.
+/// Metadata that an output does not keep. Attributes come with the number of tensors that have them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Keys of the file's metadata.
@@ -20,7 +20,7 @@ pub struct LeftOut {
     pub axis_names: BTreeSet<String>,
     /// Tensors with nonzero fill values.
     pub fill_values: BTreeSet<String>,
-    /// Metadata that the reader of the input ignores: a description, and how often it occurs.
+    /// Metadata that the reader of the input ignores, and how often it occurs.
     pub unread: BTreeMap<String, usize>,
     /// Compressed tensors.
     pub compressed: BTreeSet<String>,

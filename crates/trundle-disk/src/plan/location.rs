@@ -9,15 +9,15 @@ use trundle::Width;
 /// A box: one range of indices for each axis.
 pub(crate) type Bounds = Vec<Range<usize>>;
 
-/// The layout of a tensor in a file. The tensor is cut along its axes into chunks, and the file contains the chunks one
-/// after the other in row-major order. A row-major tensor is a single chunk. All positions are in elements.
+/// The layout of a tensor in a file: it is cut along its axes into chunks, which follow one another in row-major order.
+/// A row-major tensor is a single chunk. All positions are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     /// For each axis, the start of each chunk in ascending order, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
-    /// Whether each chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
+    /// Whether a chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
     is_packed: bool,
-    /// The number of trailing axes that are axes within a chunk of the stored file and so are always read whole; 0 if
+    /// The number of trailing axes that are always read whole, because they form a chunk of the stored file; 0 if
     /// elements can be read individually.
     chunk_axes: usize,
     /// The picoseconds to decode an element on one core.
@@ -26,13 +26,12 @@ pub(crate) struct Location {
 
 trundle::internal::fingerprint!(struct Location { cuts, is_packed, chunk_axes, decoding });
 
-/// Contiguous ranges of elements (runs) that have equal lengths and regular distances.
+/// Contiguous ranges of elements (runs) of equal lengths at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     first: usize,
-    /// The number of elements in a run.
     pub(crate) len: usize,
-    /// Loops over the runs, outermost first: the number of iterations, and the distance in elements.
+    /// Loops over the runs, outermost first: number of iterations, and distance in elements.
     loops: Vec<(usize, usize)>,
 }
 
@@ -44,7 +43,6 @@ pub(crate) fn unit(width: Width) -> usize {
     }
 }
 
-/// Returns the size of this many elements in a file in bytes.
 pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
     width.bytes(elements.saturating_mul(width.units()))
 }
@@ -63,13 +61,12 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
-    /// Makes a location with these chunk edges along each axis. The last edge is the end of the axis.
+    /// Makes a location with these chunk edges along each axis, both ends included.
     pub(crate) fn chunks(cuts: Vec<Vec<usize>>) -> Location {
         Location { cuts, is_packed: false, chunk_axes: 0, decoding: 0 }
     }
 
-    /// Cuts a whole tensor into equal chunks, which are encoded when they are complete. The last chunk along an axis
-    /// may be shorter.
+    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis), which are encoded when complete.
     pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Location {
         let cuts = |(size, chunk): (&usize, &usize)| {
             (0..*size).step_by(*chunk).chain(once(*size)).collect()
@@ -82,8 +79,8 @@ impl Location {
         Location::chunks(sizes.iter().map(|size| vec![0, *size]).collect())
     }
 
-    /// Makes the location of a stored tensor. Its last `chunk_axes` axes are the axes within a chunk; `decoding` is the
-    /// picoseconds to decode an element on one core.
+    /// Makes the location of a stored tensor whose last `chunk_axes` axes form a chunk. `decoding` is the picoseconds
+    /// to decode an element on one core.
     pub(crate) fn stored(sizes: &[usize], chunk_axes: usize, decoding: u64) -> Location {
         Location { chunk_axes, decoding, ..Location::row_major(sizes) }
     }
@@ -96,7 +93,6 @@ impl Location {
         elements(outer).saturating_mul(of_chunk)
     }
 
-    /// Returns the picoseconds to decode the elements that must be read to get `bounds`.
     pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
         match self.decoding {
             0 => 0,
@@ -104,8 +100,7 @@ impl Location {
         }
     }
 
-    /// Returns the number of elements of `bounds` in incomplete chunks. These elements wait in an intermediate for the
-    /// rest of their chunk.
+    /// Returns the number of elements of `bounds` in incomplete chunks, which wait for the rest of their chunk.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
         if !self.is_packed {
             return 0;
@@ -125,13 +120,11 @@ impl Location {
         if self.is_packed || self.count() > 1 { &self.cuts } else { &[] }
     }
 
-    /// Returns the number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// Joins neighbouring chunks along an axis if every one of `boxes` contains, along that axis, both chunks or
-    /// neither.
+    /// Joins neighbouring chunks along an axis if each of `boxes`, along that axis, contains both or neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let edges: BTreeSet<usize> =
@@ -157,8 +150,7 @@ impl Location {
         (1..=chunk.len()).map(|axis| elements(&chunk[axis..])).collect()
     }
 
-    /// Returns the position of the first element of the chunk that contains `bounds`, and the number of elements in the
-    /// chunk.
+    /// Returns the position of the first element of the chunk around `bounds`, and the number of its elements.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
         let (first, chunk) = self.around(bounds);
         (first, elements(&chunk))
@@ -177,12 +169,12 @@ impl Location {
         self.parts(bounds).map(|mut parts| parts.next()).collect()
     }
 
-    /// Cuts `bounds` at the chunk edges. Returns the boxes in the order of the chunks.
+    /// Cuts `bounds` at chunk edges, in the order of the chunks.
     pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         boxes(self.parts(bounds))
     }
 
-    /// Returns the position of the first element of the chunk that contains `bounds`, and the box of the chunk.
+    /// Returns the position of the first element of the chunk around `bounds`, and the chunk's box.
     fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
         let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
             let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
@@ -236,8 +228,7 @@ impl Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
 
-    /// Returns the runs of `bounds` in the contiguous box `whole`, which contains `bounds` and starts at position
-    /// `first`.
+    /// Returns the runs of `bounds` in the contiguous box `whole` around it, which starts at position `first`.
     fn of(mut first: usize, whole: &[Range<usize>], bounds: &[Range<usize>]) -> Runs {
         let (mut len, mut stride) = (1, 1);
         let mut loops: Vec<(usize, usize)> = Vec::new();
@@ -245,7 +236,7 @@ impl Runs {
             first += (range.start - whole.start) * stride;
             match loops.last_mut() {
                 None if len == stride => len *= range.len(),
-                // If the outer loop continues where the inner loop ends, both become one loop.
+                // If the outer loop continues where the inner one ends, join them.
                 Some((steps, distance)) if *steps * *distance == stride => *steps *= range.len(),
                 _ if range.len() > 1 => loops.push((range.len(), stride)),
                 _ => {}

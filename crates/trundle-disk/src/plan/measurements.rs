@@ -25,12 +25,12 @@ pub(crate) struct Measurements {
     path: Option<PathBuf>,
 }
 
-/// A measurement in whole numbers, so that reading it gives exactly the values that were written.
+/// A measurement in whole numbers, so that reading gives exactly what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
     /// The device number and the file system's id.
     disk: [u64; 2],
-    /// The time of the measurement, in seconds since 1970.
+    /// Seconds since 1970.
     measured: u64,
     kilobytes_per_second: u64,
     request_nanoseconds: u64,
@@ -48,13 +48,13 @@ impl Storage {
 }
 
 impl Measurements {
-    /// Returns the user's measurements, which are in `disks.json` in the cache folder.
+    /// Returns the user's measurements: `disks.json` in the cache folder.
     pub(crate) fn of_user() -> Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
-    /// Returns the remembered measurement of the disk that contains `file`. If there is none, calls `measured` and
-    /// remembers its result.
+    /// Returns the remembered measurement of the disk of `file`. If there is none, calls `measured` and remembers its
+    /// result.
     pub(crate) fn storage(
         &self,
         file: &File,
@@ -79,7 +79,7 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // If the file cannot be written, the next run measures the disk again.
+        // If the file cannot be written, the next run measures again.
         let _ = self.write(&measures);
         Some(measure.storage())
     }
@@ -150,7 +150,7 @@ fn disk_of(file: &File) -> Option<[u64; 2]> {
     Some([file.metadata().ok()?.dev(), file_system])
 }
 
-/// On other systems, disks cannot be identified, so each run measures them.
+/// Elsewhere, disks cannot be identified, so each run measures them.
 #[cfg(not(unix))]
 fn disk_of(_: &File) -> Option<[u64; 2]> {
     None
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(measured.get(), 1);
         assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
         assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
-        // The disk is measured again when the measurement is too old, or from the future.
+        // Measure again when the measurement is too old, or from the future.
         let later = NOW + VALID_SECONDS + 1;
         assert_eq!((storage(1, later, Storage::SSD), measured.get()), (Some(Storage::SSD), 3));
         assert_eq!((storage(1, NOW, Storage::HDD), measured.get()), (Some(Storage::HDD), 4));

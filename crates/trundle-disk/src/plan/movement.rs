@@ -1,5 +1,4 @@
-//! Describes a tensor of the output as a program. The inputs of the program are files with contiguous, row-major
-//! elements.
+//! Describes a tensor of the output as a program whose inputs are files with contiguous, row-major elements.
 
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use trundle_formats::{Header, Order};
 use crate::plan::location::unit;
 use crate::plan::seams::{edges, longest};
 
-/// The arrangement of a tensor's elements in an input file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
@@ -20,7 +18,6 @@ pub(crate) enum Arrangement<'a> {
         sizes: &'a [usize],
         /// The order of the axes within a chunk; `None` if it is row-major.
         order: Option<&'a [usize]>,
-        /// The picoseconds to decode a byte on one core.
         decoding: u64,
     },
 }
@@ -49,7 +46,7 @@ impl From<Order> for Arrangement<'_> {
 /// has the axes of the chunk grid followed by the axes within a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
-    /// The program. Its inputs are the contents of the files, and its only output is written.
+    /// The program. Its inputs are the contents of the files; its only output is written.
     pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
     /// The number of passes if everything is in memory. There, a second pass can cost less than many regions.
@@ -67,7 +64,6 @@ pub(crate) struct InChunks {
     pub(crate) given: TensorId,
     pub(crate) tensor: TensorId,
     pub(crate) sizes: Vec<usize>,
-    /// The picoseconds to decode a byte on one core.
     pub(crate) decoding: u64,
 }
 
@@ -78,7 +74,7 @@ pub(crate) struct MovementPass {
     pub(crate) reads: Vec<TensorId>,
     /// The pass as a program of its own. Its elements are whole bytes, and reshapes at its ends are left out.
     pub(crate) program: Arc<Program>,
-    /// The same program, but its output has the target's own axes; `None` if `program` has them.
+    /// The same with the target's own axes; `None` if `program` has them.
     pub(crate) in_shape: Option<Arc<Program>>,
 }
 
@@ -107,7 +103,6 @@ impl Movement {
         Ok(Movement::new(program, in_chunks)?)
     }
 
-    /// Calls [`Movement::of_chain`] for one tensor and a chain without constants.
     #[cfg(test)]
     pub(crate) fn of_one<'a>(
         chain: &Chain,
@@ -184,8 +179,8 @@ impl Movement {
         Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
-    /// Returns the approximate chunk sizes that the output inherits from the inputs: the longest range between two
-    /// edges along each axis. `None` if no input is chunked.
+    /// Returns the approximate chunk sizes that the output inherits: the longest range between two edges along each
+    /// axis. `None` if no input is chunked.
     pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
         if self.in_chunks.is_empty() {
             return None;
@@ -206,7 +201,6 @@ impl Movement {
         &self.program.tensor(self.output()).shape
     }
 
-    /// Returns the inputs that are read, each with its index.
     pub(crate) fn inputs(&self) -> Vec<(usize, TensorId)> {
         let given = self.program.tensors().iter().enumerate();
         let given = given.filter_map(|(at, tensor)| match tensor.made {
@@ -217,12 +211,12 @@ impl Movement {
         given.filter(|(_, id)| is_read(id)).collect()
     }
 
-    /// Returns whether the movement copies its only input without changing any position.
+    /// Returns whether the only input is copied without a change of positions.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }
 
-    /// Returns the size of all inputs that are read, and the size of the output, in bytes in their files.
+    /// Returns the bytes in files of all inputs that are read, and of the output.
     pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
         let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
         (read, self.file_bytes(self.output()))
@@ -244,12 +238,10 @@ impl Movement {
         read.saturating_add(written).saturating_add(self.scratch_bytes)
     }
 
-    /// Returns the size of the intermediates between passes in memory, in bytes.
     pub(crate) fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
     }
 
-    /// Returns the number of passes if everything is in memory.
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
@@ -259,8 +251,7 @@ pub(crate) fn made_of_output(program: &Program) -> &Made {
     &program.tensor(program.outputs()[0]).made
 }
 
-/// Returns the budget of a file pass. It allows many regions, because the cost of a region is small compared to reading
-/// and writing files.
+/// Returns the budget of a file pass. Many regions cost little compared to reading and writing files.
 pub(crate) fn budget() -> Budget {
     let many = 1 << 16;
     Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
@@ -289,8 +280,8 @@ fn given(
     }
 }
 
-/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within the chunk, and cut
-/// off the elements beyond the edge of the tensor. Returns the input and the resulting tensor.
+/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within it, and cut off
+/// elements beyond the edge. Returns the input and the resulting tensor.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,
@@ -301,7 +292,7 @@ fn given_in_chunks(
     let row_major: Vec<usize> = (0..rank).collect();
     let order = order.unwrap_or(&row_major);
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    // A file with a single chunk has no axes of a chunk grid.
+    // A single chunk has no grid axes.
     let is_one = counts().all(|count| count == 1);
     let indices = counts().filter(|_| !is_one);
     let within = order.iter().map(|axis| chunk[*axis]);

@@ -15,19 +15,18 @@ use crate::plan::tensor_job::TensorJob;
 /// The approximate largest number of tasks by default.
 const MOST_TASKS: u64 = 1000;
 
-/// The default for the least bytes that a task writes. Less would not be worth starting a process.
+/// The least bytes that a task writes by default. Less would not be worth starting a process.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// With this number of tasks, many workers have enough to do. A job is divided into this many tasks, unless the
-/// estimated time would grow by more than the factor [`MARGIN`].
+/// Enough tasks for many workers. A job is divided into this many tasks, unless the estimated time would grow by more
+/// than the factor [`MARGIN`].
 const ENOUGH_TASKS: usize = 16;
 const MARGIN: f64 = 1.25;
 
-/// The number of buffers of the size of a tile: two for inputs and two for outputs, so that reads and writes overlap
-/// moves.
+/// The number of buffers of the size of a tile: inputs and outputs, twice, so that reads and writes overlap moves.
 const BUFFERS: u64 = 4;
 
-/// Tasks that do not depend on each other. All tasks of earlier stages must be done first.
+/// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// The number of the first task.
@@ -45,7 +44,7 @@ impl Stage {
     }
 }
 
-/// A part of a task group that one process does: tiles that write whole chunks, or encoded chunks that are copied.
+/// A part of a task group for one process: tiles that write whole chunks, or encoded chunks that are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedTask {
     pub(crate) group: usize,
@@ -53,8 +52,7 @@ pub(crate) struct NumberedTask {
 }
 
 impl Job {
-    /// Changes the tensors for which `which` returns true, so that all chunks are decoded and encoded instead of
-    /// copied.
+    /// Changes the tensors for which `which` returns true to decode and encode all chunks instead of copying them.
     pub(crate) fn decoding(self, which: impl Fn(&TensorJob) -> bool) -> Job {
         let Job { tensors, .. } = self;
         let tensors = tensors.into_iter().map(|tensor| match which(&tensor) {
@@ -64,8 +62,8 @@ impl Job {
         Job { tensors: tensors.collect(), ..self }
     }
 
-    /// Plans tiles for tasks that write about `bytes` bytes each (default: a size that gives a usual number of tasks).
-    /// Also returns that size. With tiles as large as the memory limit allows, the whole job could be one task.
+    /// Plans tiles for tasks that write about `bytes` bytes each (default: for a usual number of tasks). Also returns
+    /// that size. With tiles as large as the memory limit allows, the whole job could be one task.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -96,7 +94,7 @@ impl Job {
     }
 }
 
-/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, or more if chunks are larger.
+/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, if chunks allow.
 pub(crate) fn numbered(
     job: &Job,
     groups: &[TaskGroup],
@@ -143,13 +141,12 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// The chunks that are partly written. The key is the tensor and the position of the chunk's first element, the value
-/// is the number of elements written.
+/// The number of elements written of each partly written chunk. The key is the tensor and the chunk's first position.
 #[derive(Default)]
 struct BegunChunks {
     begun: BTreeMap<(usize, usize), usize>,
     /// The layout of each tensor. Neighbouring chunks that every tile writes together are joined, because there may be
-    /// millions of chunks.
+    /// millions.
     joined: BTreeMap<usize, Location>,
 }
 

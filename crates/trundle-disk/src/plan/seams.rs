@@ -23,8 +23,7 @@ pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {
     seams_with(program, &|_, _| None)
 }
 
-/// Returns the indices along each axis of the output at which the position in a source jumps or a new chunk of a
-/// chunked input begins, and both ends of the axis.
+/// Like [`all_seams`], but also with the indices at which a new chunk of a chunked input begins.
 pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
     seams_with(program, &|id, axis| {
         let own = in_chunks.iter().find(|own| own.tensor == id)?;
@@ -34,7 +33,7 @@ pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>
     })
 }
 
-/// Returns the known seams of a tensor along an axis; `None` if the seams must be searched in its sources.
+/// The known seams of a tensor along an axis; `None` to search its sources.
 type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
 
 fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
@@ -50,7 +49,7 @@ fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
 }
 
 /// Adds the seams of a tensor along an axis. The boundary between joined parts is not a seam, because a box can contain
-/// elements of both parts.
+/// both.
 fn add_seams(
     program: &Program,
     id: TensorId,
@@ -119,7 +118,6 @@ fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     }
 }
 
-/// Returns the longest range between two neighbouring seams.
 pub(crate) fn longest(seams: &[usize]) -> Range<usize> {
     let stretches = seams.windows(2).map(|ends| ends[0]..ends[1]);
     stretches.max_by_key(Range::len).unwrap_or(0..0)
@@ -178,7 +176,7 @@ mod tests {
             seams_of_pieces(&pieces, inner, &mut seams);
             seams
         };
-        // The source has a seam at 3: 0 1 2 | 3 4 5. It is read from the start, from 2 on, backwards, and every other
+        // A source with a seam at 3 (0 1 2 | 3 4 5) is read from the start, from 2 on, backwards, and every other
         // element.
         assert_eq!(seams(&[(6, 0, 1)], &[3]), [3]);
         assert_eq!(seams(&[(4, 2, 1)], &[3]), [1]);

@@ -23,35 +23,33 @@ pub struct Storage {
     pub in_flight: usize,
 }
 
-/// The size of a long request of the probe in bytes. Long requests measure the rate.
+/// The bytes of a long request of the probe, which measures the rate.
 const LONG_BYTES: usize = 512 << 10;
 
-/// The number of long requests in all rounds of the probe.
 const LONG_REQUESTS: u64 = 96;
 
-/// The size of a short request of the probe in bytes. Short requests measure the time per request.
+/// The bytes of a short request of the probe, which measures the time per request.
 const SHORT_BYTES: usize = 16 << 10;
 
-/// The number of short requests in all rounds of the probe.
 const SHORT_REQUESTS: u64 = 510;
 
-/// The number of rounds of the probe. It takes the median of the rounds, because other processes use the disk too.
+/// The rounds of the probe. It takes their median, because other processes use the disk too.
 const ROUNDS: usize = 3;
 
 /// The alignment of direct I/O, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// The limits for the speed of a disk: the rate of four lanes of PCI Express 5, and the shortest time of a request. If
-/// a measurement is faster, the data came from the page cache or from the memory of a virtual machine's host.
+/// The limits of plausible disks: four lanes of PCI Express 5, and the shortest time of a request. Faster answers came
+/// from the page cache or from the memory of a virtual machine's host.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
-/// The limits for a disk that works. If a measurement is slower, something is broken.
+/// If a measurement is slower than these limits, something is broken.
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
 /// The highest rate that a measurement gives. The probe only reads, but half of a movement's bytes are written, and
-/// disks that read faster than this do not sustain that rate for writes. The value is a guess from data sheets of 2025.
+/// disks that read faster do not sustain that rate for writes. A guess from data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
 impl Storage {
@@ -85,8 +83,8 @@ impl Storage {
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
         }
-        // Without the sync, data that is not yet on the disk would be read from memory. If the sync fails, later reads
-        // will report the problem.
+        // Data that is not yet on the disk would be read from memory. If the sync fails, later reads report the
+        // problem.
         let _ = file.sync_data();
         let past_cache = past_cache(file);
         let file = past_cache.as_ref().unwrap_or(file);
@@ -133,8 +131,8 @@ impl Storage {
     }
 }
 
-/// The cost model of passes and tiles: the storage and the codecs. A chunk that two tiles read is decoded twice, which
-/// can take longer than writing an intermediate in another order.
+/// The cost model of passes and tiles: storage and codecs. Decoding a chunk again for another tile can take longer than
+/// writing an intermediate in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) storage: Storage,
@@ -142,8 +140,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Returns the estimated seconds for this many bytes and requests, and for this many picoseconds of coding on one
-    /// core.
+    /// Returns the estimated seconds for this many bytes, requests, and picoseconds of coding on one core.
     pub(crate) fn seconds(&self, bytes: u64, requests: u64, in_codecs: u64) -> f64 {
         let cores = self.coders.max(1) as f64;
         self.storage.seconds(bytes, requests) + in_codecs as f64 * 1e-12 / cores
@@ -155,7 +152,6 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// Opens the file again for direct I/O, if the system supports it.
 #[cfg(target_os = "linux")]
 fn past_cache(file: &File) -> Option<File> {
     use std::os::fd::AsRawFd;
@@ -241,7 +237,7 @@ mod tests {
         for (short, long) in [(0.3e-6, 10e-6), (2e-6, 14e-6), (0.0, 0.0), (1e-6, 0.5e-6)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // Values that are too slow or not numbers are not believed either.
+        // Values that are too slow or not numbers.
         for (short, long) in [(60.0, 100.0), (f64::NAN, 1.0), (f64::INFINITY, f64::INFINITY)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }

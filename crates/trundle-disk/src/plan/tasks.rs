@@ -35,8 +35,7 @@ const BATCH_BYTES: usize = 32 << 20;
 /// wait for the last chunk, which matters if coding takes longer than the disk.
 const CODED_CHUNKS: usize = 16;
 
-/// Returns the groups of a job. All tensors that need one pass share a group, except for tensors whose encoded chunks
-/// are copied.
+/// Returns the groups of a job. Tensors with one pass share a group, unless their encoded chunks are copied.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
@@ -45,7 +44,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             let tiles = 0..each.file_passes[pass].tiles.len();
             tiles.map(move |tile| Task { tensor, pass, tile })
         };
-        // A tensor whose encoded chunks are copied is one group, even if decoding would need several passes.
+        // Copied encoded chunks are one group, whatever passes decoding would need.
         let passes = if each.encoded().is_some() { 1 } else { each.file_passes.len() };
         if passes == 1 && each.encoded().is_none() {
             together.tasks.extend(tasks(0));
@@ -61,7 +60,6 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
 }
 
 impl TaskGroup {
-    /// Divides the tasks into batches that fit the budget.
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
@@ -90,14 +88,13 @@ impl TaskGroup {
         job.tensors[tensor].encoded().map(|_| tensor)
     }
 
-    /// Returns the size in bytes of the intermediate that pass `pass` of the group's tensor writes.
+    /// Returns the bytes of the intermediate that pass `pass` of the group's tensor writes.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
         let Some(task) = self.tasks.first() else { return 0 };
         let tensor = &job.tensors[task.tensor];
         file_bytes(tensor.movement.width(), tensor.file_passes[pass].to.elements()) as u64
     }
 
-    /// Returns the ranges of positions that the group writes in a tensor.
     pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
         let to = &job.tensors[tensor].file_passes[self.pass.0].to;
         let own = self.tasks.iter().filter(|task| task.tensor == tensor);
@@ -118,7 +115,6 @@ impl TaskGroup {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
     }
 
-    /// Returns the memory of a batch in bytes.
     pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
         self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
@@ -142,13 +138,13 @@ impl Task {
         (pass, &pass.tiles[self.tile])
     }
 
-    /// Returns the memory of the task in bytes: source, output, and [held bytes](Task::held_bytes).
+    /// Returns the bytes of the task in memory: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         pass.tile_bytes(job.tensors[self.tensor].movement.width(), tile) + self.held_bytes(job)
     }
 
-    /// Returns the memory of the task's plans and of intermediates in memory, in bytes.
+    /// Returns the bytes of the task's plans, and of intermediates in memory.
     pub(crate) fn held_bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         let plans = tile.count_plans(&pass.to) * SPAN_BYTES;
@@ -158,7 +154,7 @@ impl Task {
         }
     }
 
-    /// Returns the size in memory of the elements that the task writes, in bytes.
+    /// Returns the bytes in memory of the elements that the task writes.
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
         let (pass, tile) = self.pass_and_tile(job);
         pass.bytes(job.tensors[self.tensor].movement.width(), elements(&tile.out)) as u64

@@ -28,7 +28,7 @@ pub struct TensorJob {
     /// The element order of the source; `None` if the source is chunked, or if there are several sources.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
-    /// The file passes. The list is empty if the tensor has no elements.
+    /// The file passes; empty if the tensor has no elements.
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
@@ -39,7 +39,7 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
-    /// Plans the file passes for these resources. Replaces passes that were planned for other resources.
+    /// Plans the file passes for these resources, also if they were planned for others.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
         let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
@@ -90,12 +90,11 @@ impl TensorJob {
         self.encoded.as_ref().filter(|_| !self.file_passes.is_empty())
     }
 
-    /// Returns whether copied chunks can be verified, which requires that the elements can be read in one pass.
+    /// Returns whether copied chunks can be verified: the elements must be readable in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
         self.file_passes.len() == 1
     }
 
-    /// Returns whether the tensor is read whole and moved in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
@@ -114,8 +113,8 @@ impl TensorJob {
         }
     }
 
-    /// Returns, for each file pass, the number of tiles and the mean sizes in bytes of a contiguous read and of a
-    /// contiguous write. The result is empty if the tensor is read whole.
+    /// Returns, for each file pass, the number of tiles and the mean bytes of a contiguous read and of a contiguous
+    /// write; empty if the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
@@ -128,7 +127,7 @@ impl TensorJob {
 
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         if let Some(encoded) = self.encoded() {
-            // The encoded size is not known, so the decoded size is used as an estimate.
+            // The encoded size is not known; the decoded size is an estimate.
             let (count, bytes) = (encoded.count() as u64, self.out_bytes());
             return Cost {
                 bytes_read: bytes,
@@ -159,7 +158,6 @@ impl TensorJob {
     }
 }
 
-/// A tensor of an output whose chunks and passes are not planned yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
     job: TensorJob,
@@ -173,9 +171,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to the tensors `inputs`, which are the job's inputs from index `first`. The chain moves the
-    /// first tensor. If `order` is given, the bytes are written in this order, and no header states it. Otherwise the
-    /// output is row-major, or column-major if its header can state that and no element moves.
+    /// Applies `chain` to `inputs`, which are the job's inputs from index `first`, beginning with the main one. Without
+    /// an `order`, the output is row-major, or column-major if its header can state that and no element moves.
+    /// Otherwise the bytes are written in this order, which no header states.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -234,7 +232,7 @@ impl Unplanned {
         })
     }
 
-    /// Makes a tensor of a program. `inputs` are the inputs of the program, and the job's inputs from index `first`.
+    /// Makes a tensor of a program, whose inputs are the job's inputs from index `first`.
     pub(crate) fn assembled(
         output: &Assembled<'_>,
         inputs: &[JobInput],
@@ -244,7 +242,7 @@ impl Unplanned {
         let refused = |error| Error::of(output.name, error);
         let movement =
             Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
-        // Only these inputs are checked: the inputs that other tensors of the program read may have any type.
+        // Inputs of the program's other tensors may have any type.
         let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
         for given in output.program.tensors() {
             if let Made::Given(input) = given.made
@@ -274,7 +272,6 @@ impl Unplanned {
         })
     }
 
-    /// Returns the codecs of the source that the format of the output does not have.
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
@@ -292,8 +289,7 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's, if they still fit after the
-    /// operators.
+    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's if they still fit.
     pub(crate) fn chunking(
         &self,
         format: &Format,
@@ -406,7 +402,7 @@ impl Unplanned {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let mut job = TensorJob { at_once, ..self.job };
         job.encoded = match encoded {
-            // A tensor without elements has no chunks to copy.
+            // Without elements there is nothing to copy.
             Err(why) if metadata_only && job.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&job.name));

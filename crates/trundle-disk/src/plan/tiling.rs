@@ -23,15 +23,14 @@ trundle::internal::fingerprint!(struct Tile { out, sources });
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) unit: usize,
-    /// The most bytes of memory for a tile's sources and output together, with the plans of its spans.
+    /// The most bytes of a tile's sources and output together, with the plans of its spans.
     pub(crate) bytes: usize,
 }
 
-/// The memory that the list of tiles needs for each tile that reads one input, together with its task.
+/// The memory for each tile in the list of tiles, with its task, if it reads one input.
 const TILE_BYTES: usize = 256;
 
-/// The most memory that the plan and the I/O requests of one span need. A span is the part of a tile in one chunk of
-/// the output.
+/// The most memory of the plan and the I/O requests of a span, the part of a tile in one chunk of the output.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
 /// The number of spans of a tile that do not count against the budget.
@@ -44,14 +43,13 @@ const LISTS_SHARE: usize = 32;
 const LEAST_TILES: usize = 1 << 14;
 
 /// Returns the smallest budget that is enough for the list of its own tiles, if a pass reads and writes `bytes` in all.
-/// A smaller budget makes smaller tiles, and so more tiles.
+/// A smaller budget makes more tiles.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
 
 impl Budget {
-    /// Returns the number of elements in the output of the largest tile whose sources have as many elements as its
-    /// output.
+    /// Returns the number of elements in a tile's output if its sources have as many.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
     }
@@ -68,8 +66,8 @@ impl Budget {
 }
 
 impl Tile {
-    /// Makes the tile for the box `out` of the output. Returns `None` if the elements that it reads do not form boxes,
-    /// see [`Program::source_bounds`].
+    /// Makes the tile for the box `out` of the output. Returns `None` if its sources are not boxes, see
+    /// [`Program::source_bounds`].
     pub(crate) fn of(program: &Program, out: Bounds) -> Option<Tile> {
         let sources = program
             .source_bounds(program.outputs()[0], &out, &Device::default().budget())
@@ -89,25 +87,23 @@ impl Tile {
         read.fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements that are actually read, including the rest of the chunks that contain them.
+    /// Returns the number of elements that are actually read, with the rest of their chunks.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)
     }
 
-    /// Returns the picoseconds to decode everything that is read on one core.
     pub(crate) fn decoding(&self, from: &[&Location]) -> u64 {
         let decoding = self.sources.iter().map(|(input, source)| from[*input].decoding(source));
         decoding.fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of plans that move the tile: one for each pair of a written chunk and a source.
+    /// Returns the number of plans of the tile: one for each written chunk and source.
     pub(crate) fn count_plans(&self, to: &Location) -> usize {
         to.count_spans(&self.out).saturating_mul(self.sources.len().max(1))
     }
 
-    /// Returns the number of contiguous ranges that the tile reads and writes in the files, assuming that all spans
-    /// have as many as the first.
+    /// Returns the number of read and of written runs, assuming that all spans are like the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
         let written = to.first_span(&self.out).as_ref().map_or(0, of_one);
@@ -116,9 +112,8 @@ impl Tile {
     }
 }
 
-/// Cuts the output into tiles of about the size that [`Growth`] finds: it lengthens a small tile, each time along the
-/// axis that saves the most time per element. Cuts are made at seams, and preferably at the indices in `edges`, which
-/// has a list for each axis of the output. Returns `None` if no tiles fit the budget.
+/// Cuts the output into tiles of about the size that [`Growth`] finds. Cuts are made at seams, and preferably at the
+/// indices in `edges`, which has a list for each axis of the output. Returns `None` if no tiles fit the budget.
 pub(crate) fn tiles(
     program: &Program,
     (from, to): (&[&Location], &Location),
@@ -162,8 +157,8 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
-/// Returns the sources of single-input tiles as the chunks of a location, and the box around all of them. Returns
-/// `None` if the ranges of two sources along an axis overlap but are not equal.
+/// Returns the sources of single-input tiles as the chunks of a location, and the box around them. `None` if two
+/// sources overlap along an axis but are not equal there.
 pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Location, Bounds)> {
     let sources: Vec<&Bounds> =
         tiles.iter().flat_map(|tile| &tile.sources).map(|(_, source)| source).collect();
@@ -186,10 +181,10 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Location, Bounds)> {
 }
 
 struct Axis<'a> {
-    /// The indices at which the axis must be cut, including both ends.
+    /// The mandatory cuts, including both ends.
     seams: Vec<usize>,
     step: usize,
-    /// The indices at which the axis is preferably cut, in ascending order.
+    /// The preferred cuts, in ascending order.
     edges: &'a [usize],
 }
 
@@ -215,8 +210,8 @@ fn cut(axis: &Axis<'_>) -> Vec<usize> {
     cuts
 }
 
-/// Returns the sizes of a band along each axis, for at most `most` elements: 1 for the outer axes, part of one axis,
-/// and the whole of all axes after it.
+/// Returns the sizes of a band of at most `most` elements: 1 along outer axes, part of one axis, and all of the axes
+/// after it.
 fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     let mut left = most;
     if left == 0 {
@@ -234,7 +229,6 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// Returns the boxes between the cuts of all axes; `None` if there would be too many.
 fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Bounds>> {
     let mut count = 1usize;
     let cuts = axes.map(|axis| {
@@ -286,8 +280,7 @@ fn fitting(
     Some(tiles)
 }
 
-/// Halves a box along the axis for which the halves read the fewest elements. Returns `None` if the box has a single
-/// element.
+/// Halves a box along the axis for which the halves read the least; `None` for a single element.
 fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let halved = |axis: usize| {
         let range = &out[axis];
@@ -305,7 +298,7 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If every cut leaves a half whose sources are not boxes, prefer an axis with boxes as sources of a single index.
+    // If every cut leaves a half without boxes as sources, prefer an axis with boxes as sources of a single index.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
@@ -357,7 +350,6 @@ mod tests {
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
-    /// Checks that the tiles cover the output exactly once, and that every tile fits the budget.
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, out_sizes(program).iter().product::<usize>());
@@ -422,7 +414,6 @@ mod tests {
         }
     }
 
-    /// The whole tensor fits the budget, but the plans of all its chunks would need eight times the budget.
     #[test]
     fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
         let program = program("flip(axes=[0])", &[2048, 4]);
@@ -452,8 +443,7 @@ mod tests {
         assert_eq!(one.len(), 12);
     }
 
-    /// Joins two matrices vertically, the upper one flipped and the lower one rolled along both axes, and transposes
-    /// the result.
+    /// Two matrices joined vertically, the upper one flipped, the lower one rolled along both axes, then transposed.
     fn joined(rows: [usize; 2], columns: usize) -> Program {
         let mut program = Program::new();
         let given = |rows, program: &mut Program| {
@@ -472,7 +462,7 @@ mod tests {
     #[test]
     fn tiles_of_a_join_read_of_each_part_what_they_need() {
         let program = joined([3000, 5000], 7000);
-        // The seams are the jumps in the source of the lower matrix. The boundary between the matrices is not a seam.
+        // The seams are the jumps of the lower matrix, not the boundary between the matrices.
         assert_eq!(all_seams(&program), [vec![0, 30, 7000], vec![0, 3100, 8000]]);
         let tiles = tiles_of(&program, ROOM).unwrap();
         check(&program, &tiles, ROOM);

@@ -18,8 +18,8 @@ use crate::plan::tensor_job::TensorJob;
 /// output or a journal. Other tiles are detected without it.
 const TILING: u32 = 3;
 
-/// Everything that determines the bytes of a job's output, except for the data of the sources. The fingerprints include
-/// every field; see [`Fingerprint`].
+/// Everything that determines the bytes of a job's output, except for the data of the sources. Fingerprints include
+/// every field, see [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobIdentity {
     /// The source tensors: names, types, shapes, orders and offsets.
@@ -89,8 +89,7 @@ impl fmt::Display for Difference {
 }
 
 impl Job {
-    /// Returns a fingerprint of the tiling. The tiling determines what the counts in a journal mean, and the layout of
-    /// intermediates.
+    /// Fingerprints the tiling, which determines the meaning of a journal's counts and the layout of intermediates.
     pub(crate) fn tiles(&self) -> Hex {
         let passes: Vec<&[FilePass]> =
             self.tensors.iter().map(|tensor| &tensor.file_passes[..]).collect();

@@ -16,10 +16,9 @@ use crate::plan::job::Job;
 use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 
-/// The file extension of journals.
 pub(crate) const ENDING: &str = "journal";
 
-/// The largest size of a journal that is read, in bytes.
+/// The largest journal that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The first line of a journal. Its field names must stay compatible with earlier journals.
@@ -37,13 +36,11 @@ pub(crate) struct Opening {
     pub(crate) tiles: Hex,
 }
 
-/// Identifies a source, see [`BlobIdentity`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
     /// The time of the last modification, in nanoseconds since 1970.
     pub(crate) modified: u128,
-    /// The fingerprint of some bytes of the file.
     samples: Hex,
 }
 
@@ -70,7 +67,7 @@ impl Opening {
 }
 
 impl SourceIdentity {
-    /// Identifies a source. Returns `None` for a source that another process could not open again.
+    /// Identifies a source; `None` if another process could not open it again.
     pub(crate) fn of(blob: &dyn Blob) -> io::Result<Option<SourceIdentity>> {
         let identity = blob.identity()?;
         Ok(identity.map(|BlobIdentity { bytes, modified, samples }| SourceIdentity {
@@ -87,7 +84,6 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Creates the journal, or continues an existing one.
     pub(crate) fn begin(
         store: &dyn BlobStore,
         folder: &Path,
@@ -106,7 +102,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes the progress to the journal on the disk.
     pub(crate) fn note(&self, progress: Progress) -> Result<(), Error> {
         Ok(self.append(&progress).map_err(writing)?)
     }
@@ -130,8 +125,7 @@ pub(crate) struct JournalContents {
     pub(crate) progress: Progress,
 }
 
-/// Returns the journals of runs to the output with this tag, each with its content; `None` for a journal that cannot be
-/// read.
+/// Returns the journals of runs to the output with this tag, and their contents; `None` for one that cannot be read.
 pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<JournalContents>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -206,7 +200,7 @@ mod tests {
         (text, ends)
     }
 
-    /// Returns the progress in a journal that was cut at `end` and to which a resumed run has added a line.
+    /// Returns the progress after a resumed run has added a line to a journal that was cut at `end`.
     fn noted_after(text: &[u8], end: u64) -> Progress {
         let mut text = text[..end as usize].to_vec();
         serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();

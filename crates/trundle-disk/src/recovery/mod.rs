@@ -21,8 +21,8 @@ pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String 
 }
 
 impl JobIdentity {
-    /// Returns the journal of an earlier run of the same job with the same sources. If the journal does not state any
-    /// progress, the progress is the default.
+    /// Returns the journal of an earlier run of the same job with the same sources. Without noted progress, the
+    /// progress is the default.
     pub(crate) fn found(
         &self,
         folder: &Path,
@@ -62,8 +62,8 @@ pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
 
-/// Checks that no other run writes the output; `own` is the tag of this run. Each run creates its files before it
-/// checks, so of two runs at most one continues.
+/// Checks that no run except the one with the tag `own` writes the output. Each run creates its files before it
+/// checks, so at most one of two runs continues.
 pub(crate) fn check_alone(
     folder: &Path,
     output_tag: &str,
@@ -81,8 +81,8 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes the files that earlier runs to the same output left and for which `meant` returns true. Files of runs that
-/// are still active stay.
+/// Removes the files of earlier runs to the same output for which `meant` returns true, unless those runs are still
+/// active.
 pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     for left in left.iter().filter(|left| meant(left)) {
@@ -91,13 +91,12 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Returns whether these are files of an unfinished run. Files of planned tasks do not count, because the tasks may
-/// continue another day.
+/// Returns whether this is an unfinished run, and not one of planned tasks, which may continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
     left.state != LeftoverState::Finished && !left.is_planned()
 }
 
-/// Returns whether these are files of a run that only checked whether its output can be written.
+/// Returns whether this is a run that only checked whether its output can be written.
 pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
@@ -107,7 +106,6 @@ pub(crate) fn key_of_pass(pass: usize) -> String {
     format!("{PASS}{pass}")
 }
 
-/// The prefix of the keys of intermediates.
 const PASS: &str = "pass";
 
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {

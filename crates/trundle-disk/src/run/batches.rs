@@ -14,7 +14,7 @@ use crate::run::prepared_task::PreparedTask;
 pub(crate) struct Batch<'a> {
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
-    /// The checksum of each task's source. The list is empty unless checksums are needed.
+    /// The checksum of each task's source; empty unless checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
     pub(crate) budget: usize,
 }
@@ -38,12 +38,10 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Iterates over the batches of a group.
 pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
     pub(crate) ranges: &'g [Range<usize>],
-    /// The indices of the batches that are not prepared yet.
     pub(crate) left: Range<usize>,
     pub(crate) budget: usize,
 }
@@ -58,7 +56,7 @@ impl<'a> Iterator for Batches<'a, '_> {
     }
 }
 
-/// The memory for the source of one batch and for the moved elements of one batch. The batches may differ.
+/// The source of one batch, and the moved elements of the same or another batch.
 #[derive(Default)]
 pub(crate) struct Buffer {
     pub(crate) source: Vec<u8>,
@@ -66,23 +64,21 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Returns whether the source of `batch` fits into memory together with the moved elements, which are still being
-    /// written.
+    /// Returns whether the source of `batch` fits into memory together with the moved elements that are being written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget
     }
 
-    /// Allocates memory for the source of `batch` and keeps `moved`. The error is the number of bytes that could not be
-    /// allocated.
+    /// Allocates the source of `batch` and keeps `moved`. Fails with the number of bytes that could not be allocated.
     pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         let bytes = batch.source_bytes();
         shrink(&mut self.source, batch.budget.saturating_sub(self.moved.len()).max(bytes));
         grow(&mut self.source, bytes)
     }
 
-    /// Allocates memory for the output of `batch` and discards the content of `moved`. The error is the number of bytes
-    /// that could not be allocated.
+    /// Allocates the output of `batch` and discards `moved`. Fails with the number of bytes that could not be
+    /// allocated.
     pub(crate) fn grow_moved(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         if batch.is_copy() {
             return Ok(());
@@ -96,7 +92,7 @@ impl Buffer {
         grow(&mut self.moved, moved)
     }
 
-    /// Swaps the bytes of source elements to little-endian if they are stored in another order.
+    /// Swaps source elements to little-endian.
     pub(crate) fn swap_bytes(&mut self, batch: &Batch<'_>) {
         let mut memory = &mut self.source[..];
         for read in batch.tasks.iter().flat_map(|task| &task.reads) {
@@ -108,7 +104,6 @@ impl Buffer {
         }
     }
 
-    /// Moves the elements of the source to the output, and drops the plans.
     pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
         if batch.is_copy() {
             std::mem::swap(&mut self.source, &mut self.moved);
@@ -127,25 +122,23 @@ impl Buffer {
     }
 }
 
-/// Frees a buffer that is longer than `most` bytes.
 fn shrink(buffer: &mut Vec<u8>, most: usize) {
     if buffer.len() > most {
         *buffer = Vec::new();
     }
 }
 
-/// The memory in bytes that stays free next to a large buffer. A thread that cannot allocate memory when it starts
-/// aborts the process without a message.
+/// The bytes to leave free next to a large buffer. A thread that cannot allocate when it starts aborts the process
+/// without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
-/// Makes a buffer at least `bytes` long. Its old content is lost. The error is the number of bytes that could not be
-/// allocated.
+/// Makes a buffer at least `bytes` long, without its old content. Fails with the number of bytes.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
         let spare = SPARE_BYTES.min(bytes / 8);
-        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts the process if there is
-        // no memory, and stable Rust has no form of it that returns an error. So try to reserve the memory first.
+        // `vec![0; n]` gets zeroed pages from the system without writing to them, but aborts if there is no memory, and
+        // stable Rust has no fallible form. So try to reserve the memory first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
         prefer_large_pages(buffer);

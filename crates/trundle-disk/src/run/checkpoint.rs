@@ -11,21 +11,19 @@ use crate::recovery::journal::{Journal, Progress};
 /// The shortest interval between two lines of the journal; 0 in unit tests.
 const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
 
-/// The progress of a run, and whether its files remain if it ends early.
 pub(crate) struct Checkpoint<'a> {
-    /// The output; `None` for a stream.
+    /// `None` for a stream.
     output: Option<&'a mut Output>,
     store: &'a dyn BlobStore,
-    /// The journal; `None` if the run cannot be resumed.
+    /// `None` if the run cannot be resumed.
     journal: Option<Journal>,
     progress: Progress,
-    /// The time and the progress of the last line that was written to the journal.
+    /// The time and the progress of the last line of the journal.
     noted: (Instant, Progress),
     is_kept: bool,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Returns the checkpoint of a run that cannot be resumed.
     pub(crate) fn none(store: &'a dyn BlobStore) -> Checkpoint<'a> {
         Checkpoint::new(None, store, None, Progress::default())
     }
@@ -44,20 +42,19 @@ impl<'a> Checkpoint<'a> {
         self.progress
     }
 
-    /// Advances the progress. A resumed run that repeats earlier work does not lower it.
+    /// Advances the progress. Work that is repeated after a resume does not lower it.
     pub(crate) fn reached(&mut self, progress: Progress) {
         self.progress = self.progress.max(progress);
     }
 
-    /// Returns whether there is new progress to write to the journal. Unless `now` is true, the interval since the last
-    /// line must also have passed.
+    /// Returns whether there is progress to note, and either `now` is true or the interval has passed.
     pub(crate) fn is_due(&self, now: bool) -> bool {
         let (noted, before) = self.noted;
         let is_time = now || noted.elapsed() >= NOTE_EVERY;
         self.journal.is_some() && is_time && self.progress != before
     }
 
-    /// Writes the progress to the journal. The data that it states must already be on the disk.
+    /// Writes the progress to the journal. Its data must already be on the disk.
     pub(crate) fn note(&mut self) -> Result<(), Error> {
         if let Some(journal) = &self.journal {
             journal.note(self.progress)?;

@@ -22,8 +22,7 @@ impl Checksum {
         self.0 = self.0.wrapping_add(other.0);
     }
 
-    /// Returns an arbitrary checksum for an element that the task should have read but did not, so that the
-    /// verification fails.
+    /// Returns a checksum for an element that the task should have read but did not, so that the verification fails.
     pub(crate) fn not_read(position: usize) -> Checksum {
         Checksum(u128::from(weight(position)) << 32)
     }
@@ -66,13 +65,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns the checksum of `count` contiguous elements. The first one has the position `first`.
+    /// Returns the checksum of `count` contiguous elements at positions from `first`.
     pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
         self.spaced_checksum(0, first, vec![Spacing { count, distance: 1, stride: 1 }])
     }
 
-    /// Returns the checksum of evenly spaced elements. The first one has the index `from` in memory and the position
-    /// `position`.
+    /// Returns the checksum of evenly spaced elements. The first one is element `from` in memory, at `position`.
     pub(crate) fn spaced_checksum(
         self,
         mut from: usize,
@@ -108,7 +106,6 @@ impl<'a> Elements<'a> {
 
 /// Numbers in memory. No number crosses the boundary of a word.
 trait IntegerSlice {
-    /// The size of a number in bytes.
     const WIDTH: usize;
     const IN_WORD: usize = 8 / Self::WIDTH;
 
@@ -125,7 +122,7 @@ trait IntegerSlice {
         self.word(index, 1)
     }
 
-    /// Returns the contribution to the sum of the number at `index`, which has the position `position`.
+    /// Returns the contribution of the number at `index` to the sum, at `position`.
     fn share(&self, position: usize, index: usize) -> u128 {
         let shift = 8 * Self::WIDTH * (position % Self::IN_WORD);
         let mask = u64::MAX >> (64 - 8 * Self::WIDTH) << shift;
@@ -174,7 +171,7 @@ fn sum<N: IntegerSlice>(numbers: &N, from: usize, position: usize, spacings: Vec
         return sum_short_rows(numbers, from, position, outer, (*across, *row));
     }
     let is_run = |inner: &Spacing| inner.distance == 1 && inner.count >= N::IN_WORD;
-    // The inner loop is a row of whole words if there is one, otherwise the longest row.
+    // Use a row of whole words as the inner loop if there is one, otherwise the longest row.
     let inner = match spacings.first() {
         Some(first) if is_run(first) => 0,
         _ => (0..spacings.len()).max_by_key(|at| spacings[*at].count).unwrap_or(0),
@@ -183,7 +180,7 @@ fn sum<N: IntegerSlice>(numbers: &N, from: usize, position: usize, spacings: Vec
         true => Spacing { count: 1, distance: 1, stride: 1 },
         false => spacings.remove(inner),
     };
-    // The loop just outside the inner loop should be over rows that are neighbours in memory.
+    // Rows that are neighbours in memory should be neighbours in the loops.
     if let Some(across) = spacings.iter().position(|spacing| spacing.stride == 1) {
         spacings.swap(0, across);
     }
@@ -206,7 +203,6 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings
 }
 
-/// Rows of fewer bytes than this are short.
 const SHORT_BYTES: usize = 64;
 
 /// Returns whether the rows are short and their positions together are contiguous.
@@ -240,10 +236,8 @@ fn sum_short_rows<N: IntegerSlice>(
     words.into_sum()
 }
 
-/// Sums numbers at contiguous positions, which are added one at a time.
 struct Words {
     sum: u128,
-    /// The bytes of the current word so far, and the bits at which they begin and end.
     /// The index of the current word, its bytes so far, and the bits at which they begin and end.
     index: usize,
     word: u64,
@@ -302,7 +296,7 @@ fn sum_rows<N: IntegerSlice>(
     })
 }
 
-/// Returns the range of a row that consists of whole words. The row has contiguous positions from `position` on.
+/// Returns the range of whole words in a row of contiguous positions from `position`.
 fn whole_words<N: IntegerSlice>(position: usize, count: usize) -> Range<usize> {
     let first = (position.wrapping_neg() % N::IN_WORD).min(count);
     first..first + (count - first) / N::IN_WORD * N::IN_WORD
@@ -329,8 +323,7 @@ fn sum_row<N: IntegerSlice>(numbers: &N, from: usize, position: usize, row: Spac
     shares(0..start).wrapping_add(words).wrapping_add(shares(end..count))
 }
 
-/// Sums rows that are neighbours in memory. Loads a word of numbers from several rows at once, and transposes these
-/// words.
+/// Sums rows that are neighbours in memory: loads a word from several rows each, and transposes the words.
 fn sum_across<N: IntegerSlice>(
     numbers: &N,
     from: usize,
@@ -415,8 +408,7 @@ mod tests {
         assert_ne!(checksum(&[0; 8], 4, 0), checksum(&[0; 12], 4, 0));
     }
 
-    /// Tests rows that are neighbours in memory, rows that follow each other, and rows that are read backwards, from
-    /// several first positions.
+    /// The rows are neighbours in memory, follow one another, or are read backwards, from any position.
     #[test]
     fn spaced_elements_have_the_checksum_of_each_at_its_position() {
         const APART: usize = 30;

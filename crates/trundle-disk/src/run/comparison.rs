@@ -33,7 +33,6 @@ pub enum Difference {
     },
 }
 
-/// The name of the progress phases that move elements.
 const COMPARING: &str = "comparing";
 
 struct ComparedTensor<'a, 'f> {
@@ -41,7 +40,7 @@ struct ComparedTensor<'a, 'f> {
     tensor: usize,
 }
 
-/// Compares a tensor of one file with a tensor of another file bit for bit. Returns `None` if they are equal.
+/// Compares a tensor of each file bit for bit. Returns `None` if they are equal.
 ///
 /// Differences in byte order, bit order and axis order are ignored. Neither tensor is loaded whole. If neither file
 /// allows positional reads, one tensor is copied to a temporary file first.
@@ -87,7 +86,6 @@ pub fn compare(
     Ok(Some(Difference::Elements { count, index, element: written, values }))
 }
 
-/// Moves one tensor to the layout of the other one, and returns the differences.
 fn differences(
     moved: &mut ComparedTensor<'_, '_>,
     still: &mut ComparedTensor<'_, '_>,
@@ -121,16 +119,15 @@ impl ComparedTensor<'_, '_> {
         &self.source.file.headers()[self.tensor]
     }
 
-    /// Returns the file and the offset of the tensor's data. Returns `None` if the file does not allow positional
-    /// reads, or the tensor is chunked.
+    /// Returns the file and the offset of the tensor's data; `None` without positional reads, or if the tensor is
+    /// chunked.
     fn stored_data(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;
         Some((self.source.file.blob()?, offset))
     }
 
-    /// Reads the tensor once to verify the file's checksum, if it has one. The partial reads of the comparison do not
-    /// verify it.
+    /// Reads the tensor once if the file has a checksum, because partial reads do not verify it.
     fn check(&mut self, observer: &dyn Observer) -> Result<(), Error> {
         if !self.source.file.has_crc32() {
             return Ok(());
@@ -155,7 +152,6 @@ impl ComparedTensor<'_, '_> {
     }
 }
 
-/// Returns the store of temporary files. The files have no names.
 fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }

@@ -30,15 +30,15 @@ pub trait Observer: Sync {
     /// Is called when `bytes` more bytes of the phase are done.
     fn advance(&self, bytes: u64);
 
-    /// Returns whether to stop the run. Several threads may call this, several times a second. If it returns true, the
-    /// run fails with [`Problem::Stopped`](crate::Problem::Stopped), and leaves the same files as after an error of
-    /// reading or writing.
+    /// Returns whether to stop the run. Several threads may call this, several times a second. The run then fails with
+    /// [`Problem::Stopped`](crate::Problem::Stopped), and leaves the same files as after an error of reading or
+    /// writing.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// Is called with true when the run becomes resumable. If the run ends early after this call, only the work since
-    /// the call is lost. It is called with false when the run is no longer resumable.
+    /// Is called with true when the run becomes resumable: if it ends early, only the work since this call is lost. Is
+    /// called with false when the run is no longer resumable.
     fn resumable(&self, _is: bool) {}
 }
 
@@ -72,14 +72,13 @@ impl Source<'_> {
         SourceFile { blob: self.file.blob(), path: self.path }
     }
 
-    /// Identifies the file. Returns `None` if another run could not open it again, for example if it is a stream.
+    /// Identifies the file; `None` if another run could not open it again, such as a stream.
     pub(crate) fn identity(&self) -> Result<Option<SourceIdentity>, Error> {
         let Some(blob) = self.file.blob() else { return Ok(None) };
         SourceIdentity::of(blob).map_err(reading(self.path))
     }
 
-    /// Copies a tensor to `out`, in a progress phase with the given name. This verifies the file's checksum if it has
-    /// one.
+    /// Copies a tensor to `out` in a progress phase with this name. This verifies the file's checksum if it has one.
     pub(crate) fn copy_in_phase(
         &mut self,
         tensor: usize,
@@ -99,20 +98,19 @@ impl Source<'_> {
 /// A source that several threads read.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceFile<'a> {
-    /// The open file; `None` for a stream.
+    /// `None` for a stream.
     pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
 }
 
-/// A job with its files and options. Nothing of it changes during a run.
+/// A job with its files and options, constant during a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
-    /// The name of the output in messages.
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
     pub(crate) store: &'a dyn BlobStore,
-    /// The folder of temporary files, for messages. `None` if they are unnamed files in the system's temporary folder.
+    /// The folder of temporary files in messages; `None` if they are unnamed, in the system's temporary folder.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,

@@ -1,7 +1,7 @@
 //! A destination that compares instead of storing: bytes that are written to it are compared with an existing tensor.
 //!
-//! Two tensors are compared by a job that moves one of them to the layout of the other. The job has as many passes and
-//! tiles as the memory limit requires.
+//! Two tensors are compared by a job that moves one of them to the layout of the other, in as many passes and tiles as
+//! the memory limit requires.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,8 @@ use trundle_formats::{Blob, Order, StoredDType, lock};
 
 const PART_BYTES: usize = 64 << 10;
 
-/// An existing tensor, as the destination of a job that writes a tensor of the same shape in the same order. The job
-/// writes whole elements, each exactly once.
+/// An existing tensor, as the destination of a job that writes a tensor of the same shape in the same order, in whole
+/// elements, each exactly once.
 #[derive(Debug)]
 pub(crate) struct Counterpart<'a> {
     blob: &'a dyn Blob,
@@ -36,14 +36,14 @@ pub(crate) struct Differences {
 
 #[derive(Debug)]
 pub(crate) struct FirstDifference {
-    /// The position of the element in row-major order.
+    /// Its position in row-major order.
     pub(crate) position: usize,
-    /// The bytes of the element as written and as stored, both in the written type. A packed element is one byte.
+    /// Its bytes as written and as stored, both in the written type. A packed element is one byte.
     pub(crate) values: [Vec<u8>; 2],
 }
 
 impl<'a> Counterpart<'a> {
-    /// Makes the destination for elements of the type `written`. The existing tensor's data begins at `offset` in
+    /// Makes the destination for elements of the type `written`, over the tensor whose data begins at `offset` of
     /// `blob`.
     pub(crate) fn new(
         (blob, offset): (&'a dyn Blob, u64),
@@ -56,7 +56,6 @@ impl<'a> Counterpart<'a> {
         Counterpart { blob, offset, element, written, shape, order, found, fault }
     }
 
-    /// Returns the differences, or the first error of reading the existing tensor.
     pub(crate) fn into_differences(self) -> io::Result<Differences> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
@@ -108,7 +107,6 @@ impl<'a> Counterpart<'a> {
         (first, count.min(self.shape.elements().saturating_sub(first)))
     }
 
-    /// Compares bytes that were written at `at` with the stored bytes, and records the differences.
     fn note(&self, written: &[u8], own: &[u8], at: u64) {
         let (begin, count) = self.elements(written.len(), at);
         let value = |bytes: &[u8], index: usize| match self.written.width() {
@@ -166,8 +164,7 @@ impl Blob for Counterpart<'_> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
     }
 
-    /// Returns the stored elements. A write of only some elements of a byte first reads the whole byte here, so the
-    /// other elements are found to be equal.
+    /// Returns the stored elements, so that the other elements in partly written bytes do not differ.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
             lock(&self.fault).get_or_insert(copy_of(error));

@@ -11,8 +11,8 @@ use crate::run::executor::Executor;
 use crate::together::together;
 
 impl Executor<'_> {
-    /// Copies encoded chunks of a tensor (default: all) with several threads. A chunk that does not exist in the source
-    /// is not written.
+    /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that do not exist in the source
+    /// are not written.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,

@@ -30,10 +30,10 @@ pub(crate) struct Executor<'a> {
     checkpoint: Checkpoint<'a>,
     /// The intermediates of the current tensor, one for each pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// For each tensor, the checksum of the source of the current group. This is used only if checksums are needed.
+    /// For each tensor, the checksum of the current group's source, if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The number of bytes that this phase has handled. A byte counts each time it is handled.
+    /// The bytes that this phase has handled. A byte counts each time it is handled.
     done: AtomicU64,
     /// The number of times that the phase handles each byte.
     handled: u64,
@@ -45,7 +45,7 @@ pub(super) struct GroupRun<'g> {
     pub(super) group: &'g TaskGroup,
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
-    /// For each input of the job, the temporary file to which it was unpacked; `None` if it was not unpacked.
+    /// For each input of the job, the file to which it was unpacked, if any.
     unpacked: &'g [Option<Box<dyn Blob>>],
 }
 
@@ -68,7 +68,6 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Returns the time of moving elements in memory, in seconds.
     pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
     }
@@ -113,7 +112,7 @@ impl<'a> Executor<'a> {
                 continue;
             }
             let (pass, passes) = group.pass;
-            // If an earlier run has completed this tensor, its intermediates no longer exist. To verify the output, the
+            // The intermediates of a tensor that an earlier run completed no longer exist. To verify its output, its
             // passes run again.
             let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
             let batches = &group.batches(job);
@@ -145,8 +144,8 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
-    /// Runs a part of a group: some tiles, or some encoded chunks. The inputs must be complete and the output must
-    /// exist. If `is_asked` is true, the checksums of the source files are verified.
+    /// Runs a part of a group: some tiles, or some encoded chunks. Its inputs must be complete and the output must
+    /// exist. If `is_asked` is true, verifies the checksums of the source files.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
@@ -175,8 +174,8 @@ impl<'a> Executor<'a> {
         synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
-    /// Unpacks each tensor that can only be read sequentially to a temporary file. Any other tensor is read once if its
-    /// file has checksums, because partial reads do not verify them.
+    /// Unpacks each tensor that can only be read sequentially. Other tensors are read once if their file has checksums,
+    /// because partial reads do not verify them.
     fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
@@ -202,9 +201,8 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. The intermediates of earlier passes must exist. The
-    /// intermediate that the group writes must exist if `is_begun` is true. A pass that runs again to verify its output
-    /// (`again`) writes an unnamed intermediate.
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes must exist, and the one
+    /// to write must exist if `is_begun`. A pass that runs again to verify its output (`again`) writes an unnamed one.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
@@ -250,7 +248,7 @@ impl<'a> Executor<'a> {
                 }
                 _ => format!("pass {} of {passes}", pass + 1),
             };
-            // To verify, each byte is handled twice: once for the checksum, and once to write it.
+            // With `verify`, each byte is summed and written.
             let handled = if options.verify { 2 } else { 1 };
             self.begin_phase(&name, group.written_bytes(0..group.tasks.len(), job), handled);
             self.advance(handled * group.written_bytes(0..batches[done].start, job));
@@ -297,8 +295,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads the batch `arriving` and writes the batch `leaving`, which use the same buffer. At the same time, moves a
-    /// third batch in another buffer. Returns the seconds of the move.
+    /// Reads the batch `arriving` and writes the batch `leaving` in the same buffer, while a third batch is moved in
+    /// another one. Returns the seconds of the move.
     fn transfer_and_move(
         &self,
         (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),
@@ -309,7 +307,7 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
-        // If there is nothing to read or write, no second thread is needed.
+        // Without reads and writes, no second thread is needed.
         if arriving.is_none() && leaving.is_none() {
             return self.move_elements(other, batch);
         }
@@ -327,7 +325,6 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Reads the batch `arriving` while the batch `leaving` is written.
     pub(super) fn transfer(
         &self,
         arriving: Option<&Batch<'_>>,
@@ -374,7 +371,6 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Returns the file that a group reads for an input of a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,
@@ -402,7 +398,6 @@ impl<'a> Executor<'a> {
         Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }
 
-    /// Returns the file and the data offset to which a group writes a tensor.
     pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&dyn Blob, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {
@@ -411,7 +406,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Moves the elements of a batch from its source to its output. Returns the time of the move in seconds.
+    /// Moves the elements of a batch from its source to its output. Returns the seconds.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
@@ -458,7 +453,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Returns the files of the sources. First tells each file how many threads will read it.
+/// Returns the files of the sources, after telling each how many threads will read it.
 fn files_of<'s>(sources: &'s [Source<'_>], job: &Job) -> Vec<SourceFile<'s>> {
     let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
     let blobs = files.iter().filter_map(|file| file.blob);
@@ -472,9 +467,8 @@ struct Slot<'a> {
     batch: Option<Batch<'a>>,
 }
 
-/// Two slots that are swapped after each step. In a step, the front slot writes one batch and reads the next one. At
-/// the same time, the back slot moves the batch that it read in the previous step. A single slot reads a batch and then
-/// moves it.
+/// Two slots that are swapped after each step. The front slot writes one batch and reads the next one, while the back
+/// slot moves the batch that it read in the previous step. A single slot reads a batch and then moves it.
 #[derive(Default)]
 struct Ring<'a> {
     front: Slot<'a>,
@@ -490,7 +484,6 @@ impl<'a> Ring<'a> {
         self.front.batch.is_none() && self.back.as_ref().is_none_or(|slot| slot.batch.is_none())
     }
 
-    /// Swaps the slots. Returns the new front slot and the new back slot.
     fn turn(&mut self) -> (&mut Slot<'a>, Option<&mut Slot<'a>>) {
         if let Some(back) = &mut self.back {
             std::mem::swap(&mut self.front, back);

@@ -10,13 +10,13 @@ use trundle_formats::{Begin, Blob, Problem};
 
 use crate::blob_store::BlobStore;
 
-/// The faults to simulate. The counters are the numbers of operations that succeed before the first fault.
+/// The faults to simulate. The counters are the operations that succeed before the first fault.
 #[derive(Debug)]
 pub(crate) struct Faults {
     /// The most bytes that a single read or write transfers.
     pub(crate) at_once: usize,
     pub(crate) reads: AtomicUsize,
-    /// The number of changes. A change is a write, a resize or a sync.
+    /// Changes: writes, resizes and syncs.
     pub(crate) changes: AtomicUsize,
     /// The keys of the values that were synced, in the order of the syncs.
     pub(crate) synced: Mutex<Vec<String>>,
@@ -102,7 +102,7 @@ impl MemoryStore {
         MemoryStore { faults: Arc::new(faults), ..MemoryStore::default() }
     }
 
-    /// Returns the store as it would be after a power failure. It has no further faults.
+    /// Returns the store after a power failure, without further faults.
     pub(crate) fn after_power_failed(&self) -> MemoryStore {
         let after = MemoryStore::default();
         for (key, value) in &*self.values.lock().unwrap() {

@@ -50,9 +50,8 @@ impl Job {
     ///
     /// # Errors
     /// [`Error`] if a file cannot be read or written, the disk is full, a source changes during the run, verification
-    /// fails, or another process writes the same output. After an error of reading or writing, the files that are
-    /// needed to resume the run remain. If a complete output cannot be renamed, it remains under another name, which is
-    /// in the error.
+    /// fails, or another process writes the same output. After an error of reading or writing, the files for a resume
+    /// remain. If a complete output cannot be renamed, it remains under another name, which is in the error.
     pub fn run(
         self,
         sources: &mut [Source<'_>],
@@ -110,7 +109,7 @@ impl Job {
             }
             None => (self, Progress::default()),
         };
-        // Two runs to the same output must not use the same files, even if the file system does not support locks.
+        // Other runs to this output must not use the same files, even without file locks.
         let tag = match &asked {
             Some(asked) => tag(asked, &output_tag, job.budget),
             None => Output::new_tag(path),
@@ -164,7 +163,7 @@ impl Job {
         }
         let move_seconds = executor.into_move_seconds();
         done?;
-        // An earlier run may have been stopped right after its last pass, before it removed its intermediates.
+        // A run that was stopped right after its last pass has not removed its intermediates.
         if resumed {
             remove_intermediates(folder, &tag);
             forget(folder, &output_tag, is_check);
@@ -173,7 +172,7 @@ impl Job {
         Ok(Finished { output, store, outcome, is_in_place })
     }
 
-    /// Runs a job whose output is a stream. Writes to an unnamed file first.
+    /// Runs a job whose output is a stream, through an unnamed file.
     fn run_to_stream(
         self,
         sources: &mut [Source<'_>],
@@ -182,7 +181,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         if self.format.is_folder() {
-            // Returns an error, because a Zarr store cannot be written to a stream.
+            // Returns the error that a Zarr store cannot be a stream.
             Output::check_as(self.format, path, options.overwrite)?;
         }
         let mut output = Output::create(path, options.overwrite)?;
@@ -216,7 +215,7 @@ impl Job {
         output + self.cost().temporary_bytes
     }
 
-    /// Returns whether the output is large enough to be resumed, and all inputs can be read without unpacking them.
+    /// Returns whether the output is large enough, and no input needs unpacking.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES
@@ -274,7 +273,7 @@ impl Finished {
     }
 }
 
-/// Identifies the sources. Returns `None` if another run could not open one of them again, for example a stream.
+/// Identifies the sources; `None` if another run could not open one of them again, for example a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for source in sources {
@@ -294,7 +293,7 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
     Ok(())
 }
 
-/// Checks that the disk of `folder` has enough free space. In messages, `what` follows the folder.
+/// Checks that the disk of `folder` has enough free space. Messages append `what` to the folder.
 fn check_space(folder: &Path, what: &str, needed: u64) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {

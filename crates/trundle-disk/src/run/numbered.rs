@@ -1,5 +1,5 @@
-//! Runs a job as numbered tasks. Any process that can access the files can run a task, and the tasks of a stage can run
-//! in any order. A task can be repeated, also concurrently or after an early end, without changing the result.
+//! Runs a job as numbered tasks, in any processes that can access its files, and in any order within a stage. A task
+//! can be repeated, also concurrently or after an early end, without changing the result.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct TaskPlan {
     output: Option<String>,
     overwrite: bool,
     verify: bool,
-    /// The numbers of decoding and of encoding threads in each process, limited by the memory.
+    /// The decoding and the encoding threads of each process, limited by the memory.
     decoders: Option<usize>,
     encoders: Option<usize>,
     task_bytes: u64,
@@ -52,8 +52,7 @@ impl TaskPlan {
         self.stages.iter().map(|stage| stage.tasks).sum()
     }
 
-    /// Returns the folder of the files that the tasks share, for an output at `path`. The folder is removed when the
-    /// tasks are finished.
+    /// Returns the folder of the shared files, for an output at `path`. It is removed when the tasks are finished.
     pub fn folder(&self, path: &Path) -> PathBuf {
         SharedOutput::work_folder(path, &self.tag)
     }
@@ -63,7 +62,7 @@ impl TaskPlan {
         self.verify
     }
 
-    /// Removes the unfinished output at `path` and the files that the tasks share.
+    /// Removes the unfinished output at `path` and the shared files of the tasks.
     ///
     /// # Errors
     /// [`Error`] if a task is running.
@@ -82,7 +81,7 @@ impl TaskPlan {
 pub struct TaskOptions {
     /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Whether each task reads its output back and compares it with its input. If so, chunks are decoded even if they
+    /// Whether each task reads its output back and compares it with its input. Chunks are then decoded even if they
     /// could be copied.
     pub verify: bool,
     /// The approximate number of bytes that each task writes; `None` for the default.
@@ -104,12 +103,11 @@ impl Job {
     /// Creates the output at `path` for tasks, and passes the plan of the tasks to `keep`.
     ///
     /// The output does not have its final name until the tasks are [finished](NumberedJob::finish). If `keep` fails,
-    /// the output is removed. If the process ends before `keep` returns, the next run to the same path removes the
-    /// output.
+    /// the output is removed; if the process ends before `keep` returns, the next run to the same path removes it.
     ///
     /// # Errors
     /// [`Error`] if the output cannot be created or another process writes it, if an input can only be read
-    /// sequentially, or if elements are smaller than a byte. The error of `keep` is also returned.
+    /// sequentially, or if elements are smaller than a byte; and the error of `keep`.
     pub fn begin_tasks<T, E: From<Error>>(
         &self,
         sources: &[Source<'_>],
@@ -181,12 +179,10 @@ impl Job {
         Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)
     }
 
-    /// Takes part in the tasks of `plan`, which must have been made for the same job. Returns `None` if the tasks are
-    /// already finished.
+    /// Joins the tasks of `plan`, which must be for the same job. Returns `None` if they are finished.
     ///
     /// # Errors
-    /// [`Error`] if the job or a source has changed since the plan was made, or the files that the tasks share no
-    /// longer exist.
+    /// [`Error`] if the job or a source has changed, or the shared files no longer exist.
     pub fn join_tasks(
         self,
         plan: &TaskPlan,
@@ -198,7 +194,7 @@ impl Job {
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
-                // Ignore errors: files that remain do no harm, and another process may be removing them.
+                // Files that cannot be removed do no harm, and another process may be removing them.
                 let _ = plan.discard(path);
                 return Ok(None);
             }
@@ -236,7 +232,7 @@ impl Job {
         Ok(Some(NumberedJob { job, path, plan, output, groups, tasks }))
     }
 
-    /// Identifies the sources. Returns an error if tasks cannot read them, or cannot write the output.
+    /// Identifies the sources. Fails if tasks cannot read them, or cannot write the output.
     fn check_for_tasks(&self, sources: &[Source<'_>]) -> Result<Vec<SourceIdentity>, Error> {
         let is_packed = |tensor: &&TensorJob| matches!(tensor.movement.width(), Width::SubByte(_));
         if let Some(tensor) = self.tensors.iter().find(is_packed) {
@@ -260,8 +256,7 @@ impl NumberedJob {
     /// Runs a task unless it is already done. Returns whether the task ran.
     ///
     /// # Errors
-    /// [`Error`] if there is no such task, or if tasks of an earlier stage are not done, and in the cases of
-    /// [`Job::run`].
+    /// [`Error`] if there is no such task, or tasks of an earlier stage are not done, and in the cases of [`Job::run`].
     pub fn run(
         &self,
         number: usize,
@@ -284,7 +279,7 @@ impl NumberedJob {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
         let done = self.done(number, task, sources, observer);
-        // If the task had already been done, another process may already have finished the job.
+        // If the task was already done, another process may have finished the job during this run.
         match done {
             Err(_) if self.is_finished() => Ok(false),
             done => done.map(|()| true),
@@ -373,7 +368,7 @@ impl NumberedJob {
         matches!(joined, Ok(Joined::Finished))
     }
 
-    /// Renames the output when all tasks are done, and removes the files that the tasks shared.
+    /// Renames the output when all tasks are done, and removes the shared files.
     ///
     /// # Errors
     /// [`Error`] if a task is running or not done, or if the output cannot be renamed. All files then remain.

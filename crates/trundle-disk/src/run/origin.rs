@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
-//! [`Program::follow`] moves the elements through one operator after another. It does not combine the operators, bind
-//! them to layouts, plan them or use kernels, so the checksums verify all these steps.
+//! [`Program::follow`] moves the elements through one operator after another, without combining, binding, planning or
+//! kernels. So the checksums verify all these steps.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -16,29 +16,27 @@ use crate::together::together;
 
 /// Describes where the elements of a box of a pass's output come from.
 pub(crate) struct Origin<'a> {
-    /// The operators, which are not combined.
+    /// The operators, one by one.
     pub(crate) program: &'a Program,
-    /// The tensor of the program that the pass writes; `None` if the pass does not move elements.
+    /// The tensor of the program that is written; `None` if nothing moves.
     pub(crate) target: Option<TensorId>,
-    /// The shape to which the coordinates of the box belong. It has as many elements as the target.
+    /// The shape in which the box is given, with as many elements as the target.
     pub(crate) out_shape: &'a Shape,
     pub(crate) sources: Vec<Source<'a>>,
     pub(crate) to: &'a Location,
 }
 
-/// A box of a tensor, with its elements in memory.
 pub(crate) struct Source<'a> {
     pub(crate) of: TensorId,
-    /// The shape to which the coordinates of the box belong. It has as many elements as the tensor.
+    /// The shape in which the box is given, with as many elements as the tensor.
     pub(crate) shape: &'a Shape,
     pub(crate) bounds: Bounds,
     pub(crate) elements: Elements<'a>,
 }
 
 impl Origin<'_> {
-    /// Computes, with `threads` threads, the checksum of the elements that the operators move to the box `out`. Calls
-    /// `goes_on` with the number of elements that were summed. If `goes_on` returns false, the sum stops and the
-    /// checksum is incomplete.
+    /// Computes the checksum of the elements that the operators move to the box `out`, with `threads` threads. Calls
+    /// `goes_on` with the number of elements summed; if it returns false, the checksum is incomplete.
     pub(crate) fn checksum(
         &self,
         out: &[Range<usize>],
@@ -86,7 +84,7 @@ impl Origin<'_> {
         checksum
     }
 
-    /// Follows a part of the grid to its source, and returns the checksum of this part. Adds the other parts to `rest`.
+    /// Returns the checksum of a part of the grid, and adds the other parts to `rest`.
     fn checksum_of_grid(&self, mut grid: Grid, rest: &mut Vec<Grid>) -> Checksum {
         loop {
             if let Some(tensor) = grid.tensor() {
@@ -113,9 +111,8 @@ impl Origin<'_> {
 }
 
 impl Source<'_> {
-    /// Returns the part of a grid that is within the box, and adds the other parts to `rest`. The indices of the grid
-    /// belong to `shape`, the indices of the returned part to the source's own shape. Returns `None` if the first
-    /// element of the grid is outside the box.
+    /// Returns the part of a grid (of a tensor with this `shape`) that is within the box, in indices of the source's
+    /// own shape, and adds the other parts to `rest`. `None` if the first element is outside the box.
     fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
         let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
         own.reshape(shape, self.shape, &mut others);
@@ -152,7 +149,7 @@ fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
     grid.directions.iter().map(spacing).collect()
 }
 
-/// Cuts a box into blocks. The source of a block is small enough to stay in the caches, whatever the order of access.
+/// Cuts a box into blocks whose sources stay in the caches in any order of access.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
     sides: Vec<usize>,
@@ -164,7 +161,7 @@ impl<'a> Blocks<'a> {
         if let (Some(last), Some(range)) = (sides.last_mut(), whole.last()) {
             *last = range.len().clamp(1, ROW_ELEMENTS);
         }
-        // Double the shortest side that is not yet as long as its axis.
+        // Double the shortest side that is not at its limit.
         while sides.iter().product::<usize>() < BLOCK_ELEMENTS {
             let short = (0..whole.len()).rev().filter(|axis| sides[*axis] < whole[*axis].len());
             let Some(axis) = short.min_by_key(|axis| sides[*axis]) else { break };
@@ -196,7 +193,6 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The least number of elements for each thread.
 const FEW_ELEMENTS: usize = 1 << 17;
 
 /// The approximate number of elements of a block.

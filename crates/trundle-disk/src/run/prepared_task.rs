@@ -1,4 +1,4 @@
-//! Prepares a task: makes its file requests and its plans.
+//! Prepares a task: its file requests and its plans.
 
 use std::ops::Range;
 
@@ -23,13 +23,10 @@ pub(crate) struct PreparedTask<'a> {
     pub(crate) tensor: &'a TensorJob,
     pass: &'a FilePass,
     tile: &'a Tile,
-    /// The reads, in the order of their elements in the buffer.
     pub(crate) reads: Vec<TaskRead<'a>>,
-    /// The spans of the output, in the order of their elements in the buffer.
     pub(crate) spans: Vec<Span>,
 }
 
-/// The elements that a task reads for one input of its pass.
 pub(crate) struct TaskRead<'a> {
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,
@@ -112,13 +109,12 @@ impl<'a> PreparedTask<'a> {
         if self.pass.is_whole { Width::Bytes(1) } else { self.tensor.movement.width() }
     }
 
-    /// Returns whether the output has the same bytes as the source.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes() == self.written_bytes()
             && matches!(&self.spans[..], [Span { plan: Some(SpanPlan::Copy), .. }])
     }
 
-    /// Splits the buffer into one slice for each input. The slice of an input that was not read is empty.
+    /// Splits the buffer by input; an input that was not read is empty.
     fn inputs<'m>(&self, mut memory: &'m [u8]) -> Vec<&'m [u8]> {
         let mut read: Vec<&[u8]> = vec![&[]; self.pass.reads.len()];
         for each in &self.reads {
@@ -146,8 +142,8 @@ impl<'a> PreparedTask<'a> {
         Ok(())
     }
 
-    /// Returns the checksum of the elements of the source at their positions in the output. [`Origin::checksum`]
-    /// explains `goes_on`.
+    /// Returns the checksum of the source's elements at their positions in the output. For `goes_on`, see
+    /// [`Origin::checksum`].
     pub(crate) fn checksum(
         &self,
         memory: &[u8],
@@ -187,8 +183,7 @@ fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
 }
 
 impl SpanPlan {
-    /// Plans the part `out` of the output of `program`. Both `out` and the whole output, `tile`, are boxes of the same
-    /// tensor.
+    /// Plans the part `out` of the output of `program`, which is the box `tile` of a tensor.
     fn new(
         device: Device,
         program: &Program,

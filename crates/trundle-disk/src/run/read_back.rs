@@ -21,8 +21,8 @@ pub(crate) struct ReadSums {
     pub(crate) crc: u32,
 }
 
-/// Reads these elements with `threads` threads. Calls `goes_on` with the size in bytes of each part that was read. If
-/// `goes_on` returns false, the error is [`io::ErrorKind::Interrupted`].
+/// Reads these elements with `threads` threads. Calls `goes_on` with the bytes of each part; if it returns false, the
+/// error is [`io::ErrorKind::Interrupted`].
 pub(crate) fn read_back(
     data: Data<'_>,
     elements: &[Range<usize>],
@@ -71,11 +71,10 @@ pub(crate) fn read_back(
     Ok(ReadSums { checksum, crc: crc.all })
 }
 
-/// The CRC-32 of parts that may arrive in any order. A part that arrives early waits for the parts before it.
+/// The CRC-32 of parts that arrive in any order. Early parts wait.
 #[derive(Default)]
 struct Crc {
     all: u32,
-    /// The number of parts that are included in `all`.
     parts: usize,
     waiting: BTreeMap<usize, (u32, u64)>,
 }

@@ -33,11 +33,10 @@ impl Steps {
         Steps { start: index, step: 1, count: 1 }
     }
 
-    /// Returns at most `most` indices that are spread evenly over an axis of `size`, which must not be 0. The indices
-    /// are the centres of equal parts.
+    /// Returns at most `most` indices spread evenly over an axis of `size` (not 0): the centres of equal parts.
     ///
-    /// A step that is longer than `chunk` is a multiple of `chunk`. A shorter step divides `chunk` if there is a
-    /// divisor nearby. The sample then has the same positions in each chunk, so that it can be loaded in one pass.
+    /// A step longer than `chunk` is a multiple of it. A shorter one divides it if there is a divisor nearby. Then the
+    /// sample has the same positions in each chunk, and one pass can load it.
     pub fn spread(size: usize, most: usize, chunk: usize) -> Steps {
         let least = size.div_ceil(most.max(1));
         let step = match least > chunk {
@@ -63,8 +62,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Plans to load the elements at `steps`, which must be within the tensor's axes. The held bytes in the options
-    /// must include the size of the sample.
+    /// Plans to load the elements at `steps`, which must be within the tensor's axes. The options must count the bytes
+    /// of the sample as held.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough.
@@ -79,9 +78,8 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // If the sample has different positions in each chunk, a job with this step would need a pass that unpacks all
-        // chunks. Instead the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of
-        // them.
+        // If the sample has different positions in each chunk, this step would need a pass that unpacks all chunks. The
+        // job reads these chunks anyway, so it moves all of their elements, and `Picked` keeps some.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)
@@ -121,8 +119,7 @@ impl Sample {
         self.job.cost()
     }
 
-    /// Returns the number of requests. Each chunk needs its own request, even if a contiguous range spans several
-    /// chunks.
+    /// Returns the number of requests. Each chunk takes one, even if a contiguous range spans several.
     pub fn requests(&self) -> u64 {
         let Cost { reads, bytes_read, .. } = self.cost();
         self.chunk_bytes.map_or(reads, |bytes| reads.max(bytes_read / bytes))
@@ -143,12 +140,12 @@ impl Sample {
     }
 }
 
-/// A destination for the output of a job. It keeps only the elements at some steps.
+/// A destination for a job that keeps only the elements at some steps.
 #[derive(Debug)]
 struct Picked {
-    /// The size in bytes of a run: a contiguous range of elements that is kept or dropped as a whole.
+    /// The bytes of a run, which is kept or dropped as a whole.
     run_bytes: usize,
-    /// The axes outside of a run. For each, the size and the step between kept indices.
+    /// The axes outside of a run: the size, and the step between kept indices.
     axes: Vec<(usize, usize)>,
     bytes: Mutex<Vec<u8>>,
 }
@@ -177,8 +174,7 @@ impl Picked {
         Ok(())
     }
 
-    /// Returns the position of a run that is kept. For a run that is dropped, the error is the number of runs to drop
-    /// from this one on.
+    /// Returns the position of a kept run, or the number of runs to drop from this one on.
     fn position(&self, run: usize) -> Result<usize, usize> {
         let (mut rest, mut position, mut distance) = (run, 0, self.run_bytes);
         // The number of runs for each index of the current axis.
@@ -203,8 +199,7 @@ impl Blob for Picked {
             as u64)
     }
 
-    /// Reads kept bytes. The job needs this if it writes only some packed elements of a byte, because it then reads the
-    /// byte first.
+    /// Reads kept bytes: the job first reads a byte of which it writes only some packed elements.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());

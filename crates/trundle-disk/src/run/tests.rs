@@ -15,7 +15,7 @@ const STORAGES: [(Storage, &[&str]); 2] = [
     (Storage::HDD, &["part", "pass0"]),
 ];
 
-/// Returns a job that moves raw bytes in memory, its source, and the output that is expected.
+/// A job on raw bytes in memory, its source, and the expected output.
 fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let format = FORMATS.iter().find(|format| format.name() == "raw").unwrap();
     let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -110,7 +110,7 @@ fn whenever_the_power_fails_the_rest_can_be_done_later() {
             assert!(error.to_string().contains("no storage space"), "{at}: {error}");
             let before = noted(&store);
             let store = store.after_power_failed();
-            // The last line of the journal may be lost, but the journal never claims more than the synced data contain.
+            // The journal may lack its last line, but never claims more than the synced data contain.
             let safe = noted(&store);
             assert!(safe <= before, "{at}");
             resumed += usize::from(safe != Progress::default());

@@ -13,12 +13,11 @@ use crate::together::together;
 
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The number of elements in the largest request for sub-byte elements. Each element takes one byte in memory, because
-/// it is repacked.
+/// The elements of the largest request for sub-byte elements, which take one byte each in memory because they are
+/// repacked.
 const PACKED_REQUEST: usize = 128 << 10;
 
-/// Requests for sub-byte elements are cut at multiples of this number of elements, which are whole bytes in every
-/// packing.
+/// Requests for sub-byte elements are cut at multiples of this, which are whole bytes in every packing.
 const PACKED_MULTIPLE: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +25,18 @@ pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
     pub(crate) offset: u64,
     pub(crate) width: Width,
-    /// Whether to remove the transferred pages from the page cache.
     pub(crate) forget: bool,
     /// The index of the job's source file; `None` for files that the job itself wrote.
     pub(crate) source: Option<usize>,
 }
 
-/// A request for several short runs, one run or a part of a run, with contiguous memory for the elements. A run is a
-/// contiguous range of elements in the file. Sub-byte elements take one byte each in memory.
+/// A request for one run (a contiguous range of elements in the file), a part of it, or several short runs, with
+/// contiguous memory for them. Sub-byte elements take one byte each in memory.
 pub(crate) struct Request<'a, M> {
     data: Data<'a>,
     runs: Runs,
-    /// The indices of the runs that belong to this request.
     which: Range<usize>,
-    /// The range of elements in each run that belongs to this request.
+    /// The elements of each run.
     within: Range<usize>,
     memory: M,
 }
@@ -60,7 +57,7 @@ impl Splittable for &mut [u8] {
     }
 }
 
-/// Splits the `runs` of a tensor into requests, and splits `memory`, which has the same length, accordingly.
+/// Splits `runs` of a tensor into requests, and `memory` of the same length with them.
 pub(crate) fn requests<'a, M: Splittable>(
     data: Data<'a>,
     runs: &Runs,
@@ -103,13 +100,12 @@ pub(crate) fn requests<'a, M: Splittable>(
 }
 
 impl<M> Request<'_, M> {
-    /// Returns the position of the first element of each run, and the size of a run in memory in bytes.
+    /// Returns the position of the first element of each run, and the bytes of a run in memory.
     fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
         let starts = self.which.clone().map(|index| self.runs.start(index) + self.within.start);
         (starts, self.within.len() * unit(self.data.width))
     }
 
-    /// Returns the offset and the length in bytes of a run whose first element is `first`.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
         let bytes = |elements: usize| file_bytes(width, elements);
@@ -209,8 +205,8 @@ pub(crate) enum Fault {
     Writing(io::Error),
 }
 
-/// Carries out requests with this many threads, and calls `advance` with the size in bytes of each completed request.
-/// No request begins after an error or a stop. The error contains the index of the job's source file, if it is one.
+/// Carries out requests with this many threads, and calls `advance` with the bytes of each. No request begins after an
+/// error or a stop. The error contains the index of the job's source file, if it is one.
 fn carry_out<'a, M: Send>(
     requests: &Mutex<std::vec::IntoIter<Request<'a, M>>>,
     threads: usize,
@@ -234,8 +230,8 @@ fn carry_out<'a, M: Send>(
 }
 
 impl Transfer<'_> {
-    /// Runs the transfer with up to this many concurrent reads and writes. Calls `written` with the size in memory, in
-    /// bytes, of each completed write. No request begins after `is_stopped` has returned true.
+    /// Runs the transfer with up to this many concurrent reads and writes. Calls `written` with the bytes in memory of
+    /// each completed write. No request begins after `is_stopped` has returned true.
     pub(crate) fn run(
         self,
         (readers, writers): (usize, usize),

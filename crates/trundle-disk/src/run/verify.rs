@@ -15,8 +15,8 @@ use crate::run::read_back::{ReadSums, read_back};
 use crate::run::transfer::Data;
 
 impl Executor<'_> {
-    /// Reads the sources of the first `done` batches again and adds their checksums. An earlier run has written these
-    /// batches, and any checksums it noted are not trusted.
+    /// Reads the sources of the first `done` batches, which an earlier run has written, and adds their checksums. The
+    /// earlier run's notes are not trusted.
     pub(super) fn checksum_again(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
         let job = self.context.job;
         let GroupRun { group, batches: ranges, .. } = run;
@@ -89,7 +89,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Computes the CRC-32 of each tensor of the output, if the format stores them.
     pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
         let Context { job, target: blob, observer, .. } = self.context;
         let skeleton = &job.skeleton;

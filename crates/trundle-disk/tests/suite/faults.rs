@@ -17,10 +17,10 @@ use trundle_formats::{Format, Order, StoredDType, TensorFile};
 /// A disk on which short reads and writes are so cheap that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// A disk on which short reads and writes are so expensive that two passes are best.
+/// A disk on which two passes are best.
 const TWO_PASSES: Storage = Storage::HDD;
 
-/// Calls `meddle` with `folder` when a phase with the name `phase` begins for the `turn`th time.
+/// Calls `meddle` with `folder` when the phase `phase` begins for the `turn`th time.
 struct Meddler<'a> {
     folder: &'a Path,
     phase: &'a str,
@@ -61,8 +61,7 @@ impl Sandbox {
         Sandbox { folder, element, shape, chain, from, to, data }
     }
 
-    /// Returns an array of type f32 and shape [300, 500] with a chain that takes two passes on `TWO_PASSES`, each with
-    /// several tiles.
+    /// Two passes over f32 of 300 x 500, in several tiles each.
     fn two_passes() -> Sandbox {
         Sandbox::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
     }
@@ -89,7 +88,6 @@ impl Sandbox {
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
     }
 
-    /// Runs the movement, and calls `meddle` when the phase `phase` begins for the `turn`th time.
     fn meddled(
         &self,
         storage: Storage,
@@ -175,7 +173,7 @@ fn what_is_written_wrongly_is_found() {
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
-    // Verification also finds errors in intermediates.
+    // Corrupted intermediates are found too.
     for (name, corrupt) in corruptions {
         let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
@@ -183,7 +181,7 @@ fn what_is_written_wrongly_is_found() {
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
-    // Verification accepts files without errors.
+    // Correct files are not refused.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
         assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
@@ -222,7 +220,7 @@ fn a_source_that_changes_meanwhile_is_found() {
         }),
         ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
-            // Without the pause, a file system with times in milliseconds might keep the modification time.
+            // A clock with a resolution of milliseconds would miss an earlier change.
             std::thread::sleep(std::time::Duration::from_millis(20));
             file.write_all_at(b"other", 5000).unwrap();
         }),
@@ -244,7 +242,7 @@ fn a_source_that_changes_meanwhile_is_found() {
 /// Counts the bytes of each phase, and stops the run when a phase has done a given number of bytes.
 #[derive(Default)]
 struct Counter<'a> {
-    /// For each phase: its name, its total number of bytes, and the bytes that are done.
+    /// The name, the total bytes, and the bytes done of each phase.
     phases: Mutex<Vec<(String, u64, u64)>>,
     stops: Option<(&'a str, u64)>,
 }

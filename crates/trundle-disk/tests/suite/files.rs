@@ -29,8 +29,7 @@ fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
     }
 }
 
-/// Applies `ops` to a file with random elements of a random type, and compares each element of the output with the
-/// element that `naive` names.
+/// Applies `ops` to a file with random elements of a random type, and compares each with the result of `naive`.
 fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut choices = Choices::of(seed);
     let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(StoredDType::new);

@@ -1,5 +1,4 @@
-//! Tests of programs that read several files. Each element of the output is compared with the element that it comes
-//! from.
+//! Tests of programs over several files, comparing each element with its origin.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,6 @@ struct InputData {
     bytes: Vec<u8>,
 }
 
-/// Returns an output that stores `tensor` without chunks and annotations.
 fn output<'a>(
     name: &'a str,
     element: StoredDType,
@@ -57,12 +55,12 @@ fn as_in_file(shape: &Shape, width: usize, order: Order, bytes: &[u8]) -> Vec<u8
 fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8]) {
     let element = StoredDType::named(if is_big { ">f4" } else { "<f4" }).unwrap();
     let mut stored = as_in_file(shape, 4, order, bytes);
-    // If the file is big-endian, this swaps the bytes: swapping is its own inverse.
+    // Swapping works in both directions.
     element.make_little_endian(&mut stored);
     write_file(path, &[Described::new("x", &element, shape, order)], &[&stored]);
 }
 
-/// Returns random inputs for a program with elements of 4 bytes: constants, and files in both orders.
+/// Random inputs for a program of 4-byte elements: constants, and files in both orders.
 fn any_inputs(
     choices: &mut Choices,
     program: &Program,
@@ -85,7 +83,7 @@ fn any_inputs(
     (inputs, files)
 }
 
-/// Returns the bytes of a tensor, which it finds by asking for the origin of each element.
+/// Returns the bytes of a tensor, from the origins of its elements.
 fn expected(program: &Program, tensor: TensorId, inputs: &[InputData]) -> Vec<u8> {
     let element = |at: usize| {
         let (source, at) = program.origin(tensor, at);
@@ -149,7 +147,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
     }
 }
 
-/// Returns a program that joins two files and a constant along the last axis and rolls the result.
+/// A program that joins two files and a constant along the last axis and rolls the result.
 fn stripes(rows: usize, columns: usize) -> (Program, TensorId) {
     let mut program = Program::new();
     let shape = Shape::new([rows, columns]).unwrap();

@@ -16,7 +16,7 @@ pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
 
-/// Returns a hint with the type and the shape if the file is raw; otherwise, the hint is empty.
+/// Returns the type and the shape of a raw file, and an empty hint for other files.
 pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorHint {
     match path.extension().unwrap() == "bin" {
         true => TensorHint::of(element, shape),
@@ -24,7 +24,7 @@ pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorH
     }
 }
 
-/// Writes a file whose `tensors` tensors all have the same elements, and returns the bytes of these elements.
+/// Writes a file of `tensors` tensors with the same elements, and returns their bytes.
 pub(crate) fn write_tensors(
     path: &Path,
     dtype: DType,
@@ -41,7 +41,6 @@ pub(crate) fn write_tensors(
     data
 }
 
-/// Writes a file with the given tensors.
 pub(crate) fn write_file(path: &Path, described: &[Described<'_>], data: &[&[u8]]) {
     let skeleton = Format::of(path).unwrap().skeleton(described, &[]).unwrap();
     let checksums = match skeleton.needs_crc32() {

@@ -23,8 +23,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         None
     }
 
-    /// Returns the elements of the chunk at `index`, which has one coordinate for each axis. The elements are in the
-    /// order of [`ChunkedArray::order`].
+    /// Returns the elements of the chunk at `index`, in the order of [`ChunkedArray::order`].
     ///
     /// # Errors
     /// If the chunk cannot be read or contradicts the metadata.
@@ -39,7 +38,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Returns the elements of the chunk at `index` in row-major order.
+    /// Returns the elements of the chunk in row-major order.
     ///
     /// # Errors
     /// The errors of [`ChunkedArray::read_chunk`].
@@ -74,18 +73,16 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     }
 }
 
-/// Returns the error for an array that is larger than a file can be.
 pub(crate) fn too_large() -> Problem {
     Problem::unsupported("more bytes than a file can have")
 }
 
-/// Converts the sizes of an array or a chunk to `usize`.
 pub(crate) fn usable(sizes: &[u64]) -> Result<Vec<usize>, Problem> {
     let sizes = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>();
     sizes.ok_or_else(too_large)
 }
 
-/// Returns the header for the tensor of an array with this shape. Its elements have the type `dtype` and `width` bytes.
+/// Returns the header of an array with this shape, whose elements have the type `dtype` and `width` bytes.
 pub(crate) fn header(
     name: String,
     dtype: &str,
@@ -108,8 +105,8 @@ pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize
 /// The largest slab of [`copy_all`] in bytes.
 const MOST_SLAB_BYTES: usize = 1 << 28;
 
-/// Writes all elements of an array to `out` in row-major order. `header` describes the array. The array is read in
-/// slabs along the first axis. Each slab is within one row of chunks.
+/// Writes all elements of the array of `header` to `out` in row-major order. Reads slabs along the first axis, each
+/// within one row of chunks.
 ///
 /// # Errors
 /// [`Problem`] if a chunk cannot be read, or `out` returns an error.
@@ -120,7 +117,7 @@ pub(crate) fn copy_all(
     progress: &mut Progress<'_>,
 ) -> Result<(), Problem> {
     let mut sizes = header.shape.to_vec();
-    // An array without axes has one element. An array with a size of 0 has no elements, and nothing is read.
+    // An array without axes has one element, an array with a size of 0 none.
     let rows = if sizes.contains(&0) { 0 } else { sizes.first().copied().unwrap_or(1) };
     let row_bytes = sizes.iter().skip(1).product::<usize>() * header.element.width().units();
     if row_bytes > MOST_SLAB_BYTES && rows > 0 {
@@ -148,9 +145,9 @@ pub(crate) fn copy_all(
     Ok(())
 }
 
-/// Reads a box of elements into `out`. The box has the lengths `lens`, and `out` must have its size. The box begins at
-/// the start of the chunk `first`, or `before` elements later along the first axis. Unless `before` is 0, the box must
-/// be within one row of chunks along the first axis.
+/// Reads a box of elements with the lengths `lens` into `out`, which must have its size. The box begins `before`
+/// elements after the start of the chunk `first`, along the first axis. Unless `before` is 0, the box must be within
+/// one row of chunks along that axis.
 ///
 /// # Errors
 /// The errors of [`ChunkedArray::read_chunk`].

@@ -1,14 +1,12 @@
 //! Copies boxes of elements between contiguous tensors, and computes the positions of chunks.
 
-/// The position of a box in a contiguous tensor.
 #[derive(Clone, Copy)]
 pub(crate) struct BoxPosition<'a> {
     pub(crate) sizes: &'a [usize],
-    /// The index of the first element of the box.
     pub(crate) at: &'a [usize],
 }
 
-/// Copies a box from one tensor to another. The box has the lengths `lens`, and elements of `width` bytes.
+/// Copies a box with the lengths `lens` and elements of `width` bytes between tensors.
 pub(crate) fn copy_box(
     lens: &[usize],
     width: usize,
@@ -25,7 +23,7 @@ pub(crate) fn copy_box(
 }
 
 impl BoxPosition<'_> {
-    /// Returns the byte offset of the row with the number `row` in a box with the lengths `lens`.
+    /// Returns the byte offset of a row of a box with the lengths `lens`.
     fn byte(&self, mut row: usize, lens: &[usize], width: usize) -> usize {
         let (mut byte, mut step) = (0, width);
         for axis in (0..lens.len()).rev() {
@@ -43,8 +41,8 @@ impl BoxPosition<'_> {
     }
 }
 
-/// Returns the elements of a box in row-major order. The box has the sizes `sizes`; in `bytes`, its axes have the order
-/// `order`, slowest first.
+/// Returns the elements of a box of these sizes in row-major order. The axes of `bytes` have the order `order`, slowest
+/// first.
 pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u8> {
     let width = bytes.len() / sizes.iter().product::<usize>().max(1);
     let (mut steps, mut step) = (vec![0; sizes.len()], width);
@@ -64,7 +62,6 @@ pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u
     out
 }
 
-/// Returns the start and the lengths of the part of a tensor that is in the chunk at `index`.
 pub(crate) fn part_of_chunk(
     index: &[usize],
     chunk: &[usize],
@@ -76,7 +73,6 @@ pub(crate) fn part_of_chunk(
     (begin, lens)
 }
 
-/// Returns all indices of a grid in row-major order.
 pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
     (0..counts.iter().product()).map(move |mut number: usize| {
         let mut index = vec![0; counts.len()];
@@ -87,12 +83,10 @@ pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + us
     })
 }
 
-/// Returns the number of chunks along each axis.
 pub(crate) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
     sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
 }
 
-/// Converts sizes that are known to fit into `usize`.
 pub(crate) fn short(sizes: &[u64]) -> Vec<usize> {
     sizes.iter().map(|size| *size as usize).collect()
 }
@@ -103,8 +97,8 @@ mod tests {
 
     #[test]
     fn elements_of_another_order_become_row_major() {
-        // In a tensor of shape 2 x 3 x 4, element (i, j, k) has the value 100 i + 10 j + k. Axis j varies slowest in
-        // storage, and axis i fastest.
+        // In a tensor of shape 2 x 3 x 4, element (i, j, k) has the value 100 i + 10 j + k. Axis j is the slowest in
+        // storage, and axis i the fastest.
         let (sizes, order) = ([2, 3, 4], [1, 2, 0]);
         let value = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as u16;
         let mut stored = Vec::new();

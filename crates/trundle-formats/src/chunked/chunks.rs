@@ -7,10 +7,10 @@ use super::recent::Recent;
 use crate::blob::nanoseconds;
 use crate::{Blob, BlobIdentity, EncodedChunk};
 
-/// The number of chunks that the identity of a store samples in all, and the least number for each array.
+/// The number of chunks that a store's identity samples in all, and the least number for each array.
 const SAMPLES: (usize, usize) = (1024, 16);
 
-/// The same numbers for stores that are accessed through a network, where each sample costs a request.
+/// The same for stores behind a network, where each sample costs a request.
 const REMOTE_SAMPLES: (usize, usize) = (64, 2);
 
 /// The decoded chunks of all arrays, one after the other.
@@ -23,8 +23,7 @@ pub(crate) struct Chunks<A> {
 }
 
 impl<A: ChunkedArray> Chunks<A> {
-    /// Creates the sequence. Each array comes with the offset of its first chunk; the chunks of the last array end at
-    /// `end`.
+    /// Creates the sequence for arrays that begin at these offsets. The last one ends at `end`.
     pub(crate) fn new(arrays: Vec<(u64, A)>, end: u64) -> Chunks<A> {
         Chunks { arrays, end, recent: Recent::default() }
     }
@@ -53,7 +52,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
             return Ok(0);
         }
         let (array, begin, index) = self.find(offset);
-        // A chunk that is read whole is not cached, because no other thread needs a part of it.
+        // A chunk that is read whole is not cached: no other thread needs a part of it.
         if offset == begin
             && let Some(out) = buffer.get_mut(..array.chunk_bytes())
         {
@@ -69,7 +68,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
         self.arrays[at].1.encoded_chunk(&index)
     }
 
-    /// Returns all metadata, and the sizes and modification times of some of the chunks.
+    /// Returns all metadata, and the sizes and modification times of sampled chunks.
     fn identity(&self) -> io::Result<Option<BlobIdentity>> {
         let is_remote = self.arrays.first().is_some_and(|(_, array)| array.is_remote());
         let (all, of_array) = if is_remote { REMOTE_SAMPLES } else { SAMPLES };
@@ -81,7 +80,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
             let count = (end.unwrap_or(self.end) - begin) / (array.chunk_bytes() as u64).max(1);
             let taken = count.min(each as u64);
             for number in 0..taken {
-                // The first and the last chunk are always among the samples.
+                // The samples include the first and the last chunk.
                 let spread =
                     u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
                 let number = u64::try_from(spread).unwrap_or(count - 1);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::lock::lock;
 
-/// The chunks that were read last. There is one for each reading thread.
+/// The chunks that were read last, one for each reading thread.
 #[derive(Debug)]
 pub(crate) struct Recent(Mutex<CachedChunks>);
 
@@ -30,13 +30,12 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Sets the number of threads that read concurrently.
     pub(crate) fn expect_readers(&self, readers: usize) {
         lock(&self.0).most = readers.max(1);
     }
 
-    /// Fills `buffer` with the bytes from `offset` to the end of the chunk that begins at `begin`. Returns the number
-    /// of bytes that were copied. Calls `decode` if the chunk is not cached.
+    /// Fills `buffer` from `offset` to the end of the chunk that begins at `begin`, and returns the number of bytes.
+    /// Calls `decode` if the chunk is not cached.
     pub(crate) fn read(
         &self,
         begin: u64,
@@ -54,7 +53,7 @@ impl Recent {
         Ok(count)
     }
 
-    /// Returns the entry of the chunk that begins at `begin`. Adds the entry if it does not exist.
+    /// Returns the entry of the chunk that begins at `begin`, and adds it if needed.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
         let mut cached = lock(&self.0);
         if let Some(at) = cached.chunks.iter().position(|chunk| chunk.begin == begin)
@@ -63,7 +62,7 @@ impl Recent {
             cached.chunks.push_back(Arc::clone(&known));
             return known;
         }
-        // Remove the chunks that were not used for the longest time.
+        // Evict the least recently used chunks.
         while cached.chunks.len() >= cached.most {
             cached.chunks.pop_front();
         }

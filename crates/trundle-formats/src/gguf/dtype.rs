@@ -4,8 +4,8 @@ use trundle_core::DType;
 
 use crate::{Problem, StoredDType};
 
-/// The names that the types have in ggml, each at the index of its number. A number that is not in use has an empty
-/// name. If no [`DType`] has the lower-case name, the type is quantised.
+/// The names of the types in ggml, each at the index of its number; empty for unused numbers. If no [`DType`] has the
+/// lower-case name, the type is quantised.
 const NAMES: [&str; 42] = [
     "F32", "F16", "Q4_0", "Q4_1", "", "", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
     "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",
@@ -16,8 +16,7 @@ const NAMES: [&str; 42] = [
 /// Returns the type with this number.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if the type is unknown, or if it is quantised, so that its elements do not have bytes of
-/// their own.
+/// [`Problem::Unsupported`] if the type is unknown, or quantised, so that elements are not separate bytes.
 pub(super) fn element(number: u32) -> Result<StoredDType, Problem> {
     let name = NAMES.get(number as usize).filter(|name| !name.is_empty());
     let name =

@@ -12,14 +12,12 @@ const MAX_DIMENSIONS: u32 = 64;
 pub(super) struct GgufHeader {
     /// The keys and values, except for arrays.
     pub metadata: Vec<(String, String)>,
-    /// The keys of the arrays.
     pub arrays: Vec<String>,
     pub tensors: Vec<TensorRecord>,
     /// The alignment of each tensor's data in bytes.
     pub alignment: u64,
 }
 
-/// The entry of a tensor in the header.
 pub(super) struct TensorRecord {
     pub name: String,
     /// The sizes of the axes, the fastest axis first.
@@ -40,7 +38,7 @@ impl GgufHeader {
             tensors: Vec::new(),
             alignment: DEFAULT_ALIGNMENT,
         };
-        // The counts are not trusted, so memory is reserved only for entries that were read.
+        // The counts are not trusted: memory is reserved only as entries are read.
         for _ in 0..pairs {
             header.read_pair(reader)?;
         }
@@ -68,7 +66,6 @@ impl GgufHeader {
     }
 }
 
-/// Reads the magic and the version. Returns the number of tensors.
 fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     let magic: [u8; 4] = reader.array("the beginning")?;
     if magic != *MAGIC {
@@ -96,7 +93,7 @@ fn alignment(kind: ValueType, value: Option<&str>) -> Result<u64, Problem> {
     })
 }
 
-/// Reads a string, which is stored as its length in bytes followed by the bytes.
+/// Reads a string: its length in bytes, then the bytes.
 pub(super) fn read_text(
     reader: &mut HeaderReader<'_>,
     part: &'static str,

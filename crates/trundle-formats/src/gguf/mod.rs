@@ -1,11 +1,11 @@
 //! GGUF, the format of ggml's models. A file has a header with values and tensors, then the aligned data of the
 //! tensors.
 //!
-//! Versions 2 and 3 are read if they are little-endian; big-endian files of version 3 are refused. GGUF lists the
-//! fastest axis first, so the order of the sizes is reversed. Tensors are listed in the order of their data. Quantised
-//! tensors cannot be read, because their elements share bytes in blocks. Strings, numbers and booleans become metadata.
-//! Arrays, such as the vocabulary of a tokenizer, are skipped with a warning. Other bytes between and after the data of
-//! the tensors are ignored.
+//! Versions 2 and 3 are read, little-endian only: big-endian files of version 3 are refused. GGUF lists the fastest
+//! axis first, so the sizes are reversed. Tensors are listed in the order of their data. Quantised tensors cannot be
+//! read, because their elements share bytes in blocks. Strings, numbers and booleans become metadata. Arrays, such as a
+//! tokenizer's vocabulary, are skipped with a warning. Other bytes between and after the data of the tensors are
+//! ignored.
 //!
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>
 
@@ -40,9 +40,8 @@ const MAGIC: &[u8; 4] = b"GGUF";
 /// The longest header that is read, in bytes. A header with a vocabulary has some millions of bytes.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// The key of the alignment.
 const ALIGNMENT_KEY: &str = "general.alignment";
-/// The alignment in bytes if the file does not state it.
+/// The alignment in bytes, if the file does not state it.
 const DEFAULT_ALIGNMENT: u64 = 32;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -50,7 +49,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let GgufHeader { metadata, arrays, mut tensors, alignment } = GgufHeader::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
-    // The sum cannot overflow, because the header has at most [`MAX_HEADER_BYTES`] bytes.
+    // This cannot overflow: the header has at most [`MAX_HEADER_BYTES`] bytes.
     let start = end.next_multiple_of(alignment);
     tensors.sort_by_key(|record| record.offset);
     let mut headers = Vec::new();
@@ -67,7 +66,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         return Err(unreadable.swap_remove(0).into_problem());
     }
     let headers = hint.apply_to_any(headers)?;
-    // A file without data need not be padded to the alignment.
+    // A file without data need not be padded.
     let start = if headers.is_empty() { end } else { start };
     let unread = arrays.into_iter().map(|key| format!("array {key}")).collect();
     let listing = Listing { headers, metadata, unread, unreadable };
@@ -85,7 +84,6 @@ impl TensorRecord {
         )))
     }
 
-    /// Returns the header of the tensor. All data begins at `start`.
     fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
         let TensorRecord { name, sizes, offset, .. } = self;
         let shape = checked_shape(&name, sizes.into_iter().rev())?;
@@ -94,7 +92,7 @@ impl TensorRecord {
     }
 }
 
-/// Checks that no two tensors share bytes, so that the size of the file limits the total size of the data.
+/// Checks that no two tensors share bytes, so that the size of the file limits the size of the data.
 fn check_apart(headers: &[Header]) -> Result<(), Problem> {
     let mut end = 0;
     for Header { name, data_offset, data_bytes, .. } in headers.iter().filter(|h| h.data_bytes > 0)

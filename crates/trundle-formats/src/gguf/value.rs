@@ -23,7 +23,7 @@ pub(super) enum ValueType {
     F64,
 }
 
-/// The types in the order of their numbers, with the names that trundle uses.
+/// The types in the order of their numbers, with trundle's names.
 const KINDS: [(ValueType, &str); 13] = [
     (ValueType::U8, "u8"),
     (ValueType::I8, "i8"),
@@ -59,7 +59,7 @@ impl ValueType {
         })
     }
 
-    /// Returns the size of a value in bytes; `None` if the type has no fixed size.
+    /// Returns the size of a value in bytes, if it is fixed.
     fn width(self) -> Option<u64> {
         match self {
             ValueType::U8 | ValueType::I8 | ValueType::Bool => Some(1),
@@ -71,7 +71,7 @@ impl ValueType {
     }
 }
 
-/// Reads the value of `key` as a string. Skips an array and returns `None`.
+/// Reads the value of `key` as a string; `None` for an array, which is skipped.
 pub(super) fn read(
     reader: &mut HeaderReader<'_>,
     kind: ValueType,
@@ -102,7 +102,7 @@ pub(super) fn read(
     }))
 }
 
-/// Skips an array, which is stored as the type of its values, their number, and the values.
+/// Skips an array: the type of its values, their number, and the values.
 fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
     const PART: &str = "an array";
     let kind = ValueType::read(reader)?;

@@ -9,7 +9,6 @@ use trundle_hdf5::{Chunked, ReadAt};
 use crate::chunked::{ChunkedArray, Chunks};
 use crate::{Blob, BlobIdentity};
 
-/// A blob with metadata, and its size.
 #[derive(Debug)]
 pub(super) struct Bytes {
     pub(super) blob: Arc<dyn Blob>,
@@ -31,7 +30,7 @@ impl ReadAt for Bytes {
 pub(super) enum Unstored {
     /// Data that is part of the metadata.
     InMemory(Vec<u8>),
-    /// The fill value, which is repeated for this number of bytes.
+    /// The fill value, repeated for this number of bytes.
     Filled(Vec<u8>, u64),
 }
 
@@ -43,7 +42,7 @@ impl Unstored {
         }
     }
 
-    /// Fills `buffer` with the bytes from an offset to the end of the data. Returns the number of bytes.
+    /// Fills `buffer` from an offset, up to the end of the data, and returns the number of bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> usize {
         let count = buffer.len().min(usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX));
         match self {
@@ -65,9 +64,8 @@ impl Unstored {
 pub(super) struct Data {
     pub(super) file: Arc<dyn Blob>,
     pub(super) bytes: u64,
-    /// The data that is not stored contiguously, each with its offset.
+    /// The other data, each with its offset.
     pub(super) unstored: Vec<(u64, Unstored)>,
-    /// The offset of the first chunk.
     pub(super) chunks_begin: u64,
     pub(super) chunks: Chunks<Box<Chunked>>,
 }

@@ -15,7 +15,7 @@ use crate::{Annotations, Blob, Header, Problem, Progress, TensorHint, Unreadable
 
 pub(super) struct Datasets {
     listing: Listing,
-    /// For each dataset, its index among the chunked datasets; `None` if it is not chunked.
+    /// For each dataset, its index among the chunked ones, if it is chunked.
     chunked: Vec<Option<usize>>,
     data: Data,
 }
@@ -27,7 +27,7 @@ struct AssignedDatasets {
     chunked: Vec<Option<usize>>,
     unstored: Vec<(u64, Unstored)>,
     arrays: Vec<(u64, Box<Chunked>)>,
-    /// The next free offsets. The offsets of chunks are relative until the size of all other data is known.
+    /// The next free offsets. Offsets of chunks are relative until the size of all other data is known.
     unstored_end: u64,
     chunks_end: u64,
 }
@@ -129,14 +129,13 @@ impl AssignedDatasets {
         Ok(())
     }
 
-    /// Assigns the next free offset after the file to `unstored`.
     fn assign_offset(&mut self, unstored: Unstored) -> Result<u64, Problem> {
         let begin = self.unstored_end;
         let end = begin.checked_add(unstored.bytes()).filter(|end| *end <= i64::MAX as u64);
         self.unstored_end = end.ok_or_else(|| {
             Problem::unsupported("more bytes that were never written than a file can have")
         })?;
-        // Data without any bytes is never read.
+        // Data without bytes is never read.
         if end > Some(begin) {
             self.unstored.push((begin, unstored));
         }

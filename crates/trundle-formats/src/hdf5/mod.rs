@@ -1,8 +1,7 @@
 //! HDF5 and netCDF-4, which [`trundle_hdf5`] reads and writes.
 //!
-//! Each dataset is a tensor, and its name is its path. Contiguous data is read from the file. All other data (chunks,
-//! data within the metadata, and fill values) is presented as a sequence of decoded bytes that follows the file
-//! (`data.rs`).
+//! Each dataset is a tensor, named by its path. Contiguous data is read in place. All other data (chunks, data within
+//! the metadata, and fill values) follows the file as a sequence of decoded bytes (`data.rs`).
 
 mod data;
 mod datasets;
@@ -31,17 +30,16 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// HDF5 by the rules of netCDF-4: only coordinates may have the same name as a dimension.
+/// HDF5 by the rules of netCDF-4: only coordinates may have the name of a dimension.
 pub(crate) const NETCDF: Format =
     Format { name: "netcdf", endings: &["nc", "nc4"], skeleton: Some(skeleton::netcdf), ..FORMAT };
 
-/// The first bytes of classic netCDF files, which are not HDF5.
+/// The first bytes of classic netCDF, which is not HDF5.
 const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];
 
 /// The first bytes of a MATLAB file: a text in a user block of 512 bytes before the HDF5 data.
 const MATLAB: &[u8] = b"MATLAB 7.3 MAT-file";
 
-/// The first bytes of HDF4 files.
 const HDF4: &[u8] = b"\x0e\x03\x13\x01";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {

@@ -27,7 +27,7 @@ pub(super) fn netcdf(
 
 type Groups = BTreeMap<String, Attributes>;
 
-/// Creates the skeleton: all metadata, followed by the contiguous data of the tensors.
+/// Creates the skeleton: all metadata, followed by contiguous data.
 fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -40,8 +40,7 @@ fn skeleton(
     };
     let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
     let (mut groups, of_root) = attributes::split_groups(metadata, &names, is_path);
-    // If a file has a single whole tensor, the metadata of the file belongs to the dataset, except for the record of
-    // axes.
+    // The metadata of a file with a single whole tensor belongs to the dataset, except for the record of axes.
     let of_dataset = |(key, _): &(String, String)| is_whole(tensors) && key != AXES_KEY;
     let (of_dataset, of_root): (Vec<_>, Vec<_>) = of_root.into_iter().partition(of_dataset);
     for dataset in &mut datasets {
@@ -85,18 +84,17 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
     })
 }
 
-/// Returns the name of an element type in `trundle_hdf5`; `None` if HDF5 has no such type.
+/// Returns the name of an element type in HDF5, if there is one.
 fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
     let descr = element.descr().trim_matches('\'');
     if let DType::Bytes(_) = dtype {
-        // `|S` is the type of strings with one byte for each character, and `|V` the type of uninterpreted bytes.
+        // Strings with one byte for each character, and uninterpreted bytes.
         let is_plain = descr.starts_with("|S") || descr.starts_with("|V");
         return is_plain.then(|| descr.to_owned());
     }
     let order = if element.is_big_endian() { ByteOrder::Big } else { ByteOrder::Little };
-    // Times are stored like integers, but are a different type, so they are refused. Other types are stored as their
-    // bits.
+    // Times are stored like integers, but are a different type. Other types are stored as their bits.
     let is_plain = *element == StoredDType::ordered(dtype, order);
     match dtype {
         DType::BF16 => (order == ByteOrder::Little).then(|| "bf16".to_owned()),

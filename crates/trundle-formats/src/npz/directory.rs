@@ -10,20 +10,17 @@ use crate::Problem;
 use crate::names::{check_relative, check_unique};
 use crate::source::Source;
 
-/// The size in bytes of a buffer for the name, the extra fields and the comment of any member. Each can have up to 64
-/// KiB.
+/// The size in bytes of a buffer for the name, extra fields and comment of any member, each up to 64 KiB.
 const RECORD_BYTES: usize = 4 << 16;
 
-/// The number of bytes in a local header before the name.
 const LOCAL_HEADER_BYTES: u64 = 30;
 
-/// The highest compression ratio of Deflate: two bits can stand for a match of 258 bytes.
+/// The highest compression ratio of Deflate: a match of 258 bytes takes two bits.
 const MOST_INFLATED: u64 = 1032;
 
 /// The flag of a member whose data is a patch for another file.
 const PATCH: u16 = 1 << 5;
 
-/// A member as the directory lists it.
 struct ZipEntry {
     name: Vec<u8>,
     wayfinder: ZipArchiveEntryWayfinder,
@@ -31,12 +28,12 @@ struct ZipEntry {
     header_offset: u64,
     is_encrypted: bool,
     member: Member,
-    /// The reason why the member cannot be read as a tensor; `None` if it can.
+    /// Why the member cannot be read as a tensor, if so.
     fault: Option<Problem>,
 }
 
-/// Reads the members of the archive in `source`, in the order of its directory. If a member cannot be read, or its name
-/// does not end with `ending`, the reason is returned with it.
+/// Reads the members of the archive in `source`, in the order of its directory. A member that cannot be read, or whose
+/// name does not end with `ending`, comes with the reason.
 ///
 /// # Errors
 /// [`Problem::Malformed`] or [`Problem::Unsupported`], as the module documentation of `npz` explains.
@@ -50,8 +47,8 @@ pub(crate) fn read(
     check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
         Problem::Malformed(format!("two members of the archive are named \"{name}\""))
     })?;
-    // Check before any member is read that no byte belongs to two members: then the size of the archive limits the size
-    // of the data of all members.
+    // Check before any member is read that no byte belongs to two members: then the size of the archive limits the data
+    // of all members.
     let mut by_offset: Vec<&mut ZipEntry> = entries.iter_mut().collect();
     by_offset.sort_by_key(|entry| entry.header_offset);
     let ends: Vec<u64> = by_offset.iter().skip(1).map(|entry| entry.header_offset).collect();
@@ -76,7 +73,6 @@ fn malformed(error: rawzip::Error) -> Problem {
     }
 }
 
-/// Returns the entries of the directory, except for folders.
 fn entries(
     archive: &ZipArchive<impl ReaderAt>,
     buffer: &mut [u8],
@@ -122,12 +118,11 @@ fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<ZipEntry, Pro
     Ok(ZipEntry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
 }
 
-/// Returns whether the data or the headers of a member are encrypted.
 fn is_encrypted(flags: EntryFlags) -> bool {
     flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked()
 }
 
-/// Decodes a name. As in Python, it is UTF-8 if the flags of the member state so, otherwise code page 437.
+/// Decodes a name: UTF-8 if the member's flags state so, otherwise code page 437, as in Python.
 fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
     if is_utf8 {
         return String::from_utf8(name.to_vec()).map_err(|_| {
@@ -137,7 +132,7 @@ fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
     Ok(name.iter().map(|byte| code_page_437(*byte)).collect())
 }
 
-/// Decodes a byte of code page 437, the original encoding of names in zip archives.
+/// Decodes a byte of code page 437, the original encoding of zip archives.
 fn code_page_437(byte: u8) -> char {
     const UPPER: &str = "\
         ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\
@@ -148,7 +143,6 @@ fn code_page_437(byte: u8) -> char {
     }
 }
 
-/// Checks what the directory states about a member.
 fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<(), Problem> {
     let tensor_name = member.name.strip_suffix(ending);
     check_relative(tensor_name.unwrap_or(&member.name))
@@ -181,8 +175,8 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Res
 }
 
 impl ZipEntry {
-    /// Checks that the member's local header, name and data fit before `end`, where the next part begins. The extra
-    /// field of the local header is not counted, because its length is not known yet.
+    /// Checks that the member ends before `end`, where the next part begins, even without the extra field of its local
+    /// header, whose length is not known yet.
     fn check_room(&self, end: u64) -> Result<(), Problem> {
         let header_bytes = LOCAL_HEADER_BYTES + self.name.len() as u64;
         let least = header_bytes.saturating_add(self.member.packed_bytes);
@@ -209,7 +203,7 @@ impl ZipEntry {
         self.check_end(data_end, end)?;
         let local = entry.local_header(buffer).map_err(malformed)?;
         let sizes = (local.compressed_size_hint(), local.uncompressed_size_hint());
-        // If a data descriptor follows the data, the local header contains neither the sizes nor the CRC-32.
+        // With a data descriptor after the data, the local header has neither the sizes nor the CRC-32.
         let is_complete = !local.flags().has_data_descriptor();
         let differs = if local.file_path().as_bytes() != self.name {
             "name"

@@ -9,18 +9,15 @@ use super::ENDING;
 use crate::Problem;
 use crate::source::{Source, copy};
 
-/// A member of an archive, as the directory lists it.
 pub(crate) struct Member {
-    /// The name with its extension.
     pub name: String,
     pub method: Method,
     /// The offset of the member's bytes from the start of the archive.
     pub start: u64,
-    /// The size of the member in the archive in bytes.
+    /// The bytes in the archive.
     pub packed_bytes: u64,
-    /// The size of the member after decompression in bytes.
+    /// The bytes after decompression.
     pub bytes: u64,
-    /// The CRC-32 of the decompressed bytes.
     pub crc32: u32,
 }
 
@@ -35,7 +32,7 @@ impl Member {
         self.name.strip_suffix(ENDING).unwrap_or(&self.name)
     }
 
-    /// Returns the offset in the archive of the member's byte `at`; `None` if the member is compressed.
+    /// Returns the archive offset of the member's byte `at`; `None` if the member is compressed.
     pub(crate) fn offset_of(&self, at: u64) -> Option<u64> {
         (self.method == Method::Stored).then_some(self.start + at)
     }
@@ -52,7 +49,7 @@ impl Member {
 
     pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
-            // The decoder returned this error, not the system.
+            // An error of the decoder, not of the system.
             Problem::Io { doing: "read", source }
                 if source.raw_os_error().is_none()
                     && matches!(
@@ -74,7 +71,6 @@ impl Member {
 pub(crate) struct Reader<'a> {
     member: &'a Member,
     input: Input<'a>,
-    /// The CRC-32 of the bytes that were read so far.
     hasher: Hasher,
     left: u64,
 }
@@ -104,8 +100,7 @@ impl Read for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Returns the number of remaining bytes of an uncompressed member. All these bytes exist in the archive.
-    /// Returns 0 for a compressed member.
+    /// Returns the remaining bytes of an uncompressed member, which all exist in the archive; 0 for a compressed one.
     pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,

@@ -1,11 +1,11 @@
 //! The format of `numpy.savez`: a zip archive with an .npy file for each tensor.
 //!
-//! Stored and deflated members are read, also members with Zip64 records. The archive is not trusted: members must
-//! not overlap, so that no data counts twice; names must not lead out of the folder to which the archive is unpacked;
-//! and the directory must agree with the local headers, the .npy headers and the CRC-32 values. Bytes after the data
-//! of a member are skipped with a warning. Members with Python objects or in other formats are listed as unreadable.
+//! Stored and deflated members are read, also with Zip64. The archive is not trusted: members must not overlap, so that
+//! no data counts twice; names must not lead out of the folder to which the archive is unpacked; the directory must
+//! agree with the local headers, the .npy headers and the CRC-32 values. Bytes after a member's data are skipped with a
+//! warning. Members with Python objects or in other formats are listed as unreadable.
 //!
-//! Members are written stored, as in `numpy.savez`, but their data is aligned to 64 bytes for memory mapping.
+//! Members are written stored, as by `numpy.savez`, but with the data aligned to 64 bytes for memory mapping.
 
 pub(crate) mod directory;
 pub(crate) mod member;
@@ -39,7 +39,7 @@ pub(crate) const FORMAT: Format = Format {
 /// The end of a member's name, after the name of the tensor.
 const ENDING: &str = ".npy";
 
-/// The names of members that identify a Zarr store in any folder.
+/// The members that identify a Zarr store, in any folder.
 const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 struct Archive {
@@ -90,7 +90,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Box::new(Archive { listing, members, source }))
 }
 
-/// Reads the .npy header of a member. Also returns its length in bytes.
+/// Reads the .npy header of a member, and returns its length as well.
 fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Problem> {
     let mut reader = member.read(source)?;
     let (mut header, header_bytes) =
@@ -105,8 +105,7 @@ fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Pr
 }
 
 impl Archive {
-    /// Calls `take` with the data of the tensor at `index`. Then checks that the data is complete and has the right
-    /// CRC-32.
+    /// Passes the data of the tensor at `index` to `take`, then checks that it is complete and has the right CRC-32.
     fn read<T>(
         &mut self,
         index: usize,
@@ -119,7 +118,6 @@ impl Archive {
             let mut reader = member.read(source)?;
             copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
             let taken = take(&mut reader, data_bytes)?;
-            // `finish` returns an error if the data ends too early.
             reader.finish()?;
             Ok(taken)
         };

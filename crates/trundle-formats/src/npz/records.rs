@@ -12,10 +12,9 @@ const ALIGNMENT: u64 = 64;
 const ELSEWHERE_16: u16 = u16::MAX;
 const ELSEWHERE_32: u32 = u32::MAX;
 
-/// The kind of the extra field for 64-bit numbers.
 const ZIP64: u16 = 1;
 
-/// The kind of the extra field for padding, as in Android's `zipalign`: it contains the alignment, then zeros.
+/// The kind of the extra field for padding, as in Android's `zipalign`: the alignment, then zeros.
 const PADDING: u16 = 0xd935;
 const LEAST_PADDING: u64 = 6;
 
@@ -23,28 +22,25 @@ const LEAST_PADDING: u64 = 6;
 const VERSION: u16 = 20;
 const VERSION_ZIP64: u16 = 45;
 
-/// The archive states that it was made on Unix. The upper half of the attributes contains the permissions: the owner
-/// may read and write, as in Python's `zipfile`.
+/// Made on Unix. The upper half of the attributes has the permissions: read and write for the owner, as in Python's
+/// `zipfile`.
 const MADE_ON: u16 = 3 << 8;
 const ATTRIBUTES: u32 = 0o600 << 16;
 
 const FLAG_UTF8: u16 = 1 << 11;
 
-/// 1 January 1980, the earliest date that the format can state. With a constant date, the same input always gives the
-/// same file.
+/// 1 January 1980, the earliest date. A constant date keeps files reproducible.
 const DATE: u16 = 1 << 5 | 1;
 
 pub(super) struct Member<'a> {
-    /// The name with its extension.
     pub name: &'a str,
-    /// The length in bytes.
     pub bytes: u64,
-    /// The offset of the member's local header from the start of the archive.
+    /// The offset of the local header from the start of the archive.
     pub offset: u64,
 }
 
 impl Member<'_> {
-    /// Returns all bytes before the data, with a CRC-32 of 0. Returns `None` if the name is too long.
+    /// Returns all bytes before the data, with a CRC-32 of 0; `None` if the name is too long.
     pub(super) fn local_header(&self) -> Option<Vec<u8>> {
         let mut extra = Vec::new();
         if self.is_large() {
@@ -64,7 +60,6 @@ impl Member<'_> {
         Some(header)
     }
 
-    /// Returns the directory entry, with a CRC-32 of 0.
     fn entry(&self) -> Vec<u8> {
         let mut numbers = Vec::new();
         if self.is_large() {
@@ -96,11 +91,11 @@ impl Member<'_> {
         entry
     }
 
-    /// Appends the fields that both records have: flags, method, time, date, CRC-32, and the two sizes.
+    /// Appends the common fields: flags, method, time, date, CRC-32, and the two sizes.
     fn push_common(&self, record: &mut Vec<u8>) {
         let flags = if self.name.is_ascii() { 0 } else { FLAG_UTF8 };
         record.extend(flags.to_le_bytes());
-        // The method is "stored", and the time is midnight.
+        // Stored, at midnight.
         record.extend([0; 4]);
         record.extend(DATE.to_le_bytes());
         record.extend([0; 4]);
@@ -121,7 +116,7 @@ fn field(kind: u16, content: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(content.len() as u16).to_le_bytes(), content].concat()
 }
 
-/// Returns the extra field that aligns the data, which would begin at `end` without it.
+/// Returns the extra field that aligns the data, which would otherwise begin at `end`.
 fn padding(end: u64) -> Vec<u8> {
     let missing = end.next_multiple_of(ALIGNMENT) - end;
     let bytes = match missing {
@@ -138,7 +133,6 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(ELSEWHERE_32)
 }
 
-/// The directory at the end of an archive.
 #[derive(Default)]
 pub(super) struct Directory {
     entries: Vec<u8>,
@@ -147,15 +141,15 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Adds `member`. `before` is the CRC-32 of its bytes before the data of the tensor.
+    /// `before` is the CRC-32 of the member's bytes before the data of the tensor.
     pub(super) fn push(&mut self, member: &Member<'_>, before: u32) {
         self.crc32s.push((self.entries.len() + ENTRY_CHECKSUM, before));
         self.entries.extend(member.entry());
         self.members += 1;
     }
 
-    /// Returns, for each member, the offset of its CRC-32 in the directory, and the CRC-32 of its bytes before the data
-    /// of the tensor.
+    /// Returns, for each member, the offset of its CRC-32 in the directory, and the CRC-32 of its bytes before the
+    /// data.
     pub(super) fn crc32s(&self) -> &[(usize, u32)] {
         &self.crc32s
     }
@@ -170,23 +164,23 @@ impl Directory {
         let mut end = self.entries;
         if is_large {
             end.extend(0x0606_4b50u32.to_le_bytes());
-            // The number of bytes that follow in this record.
+            // The bytes that follow in this record.
             end.extend(44u64.to_le_bytes());
             end.extend((MADE_ON | VERSION_ZIP64).to_le_bytes());
             end.extend(VERSION_ZIP64.to_le_bytes());
-            // The number of the first disk, in two fields.
+            // The first disk, in two fields.
             end.extend([0; 8]);
             for number in [members, members, bytes, start] {
                 end.extend(number.to_le_bytes());
             }
-            // The locator states that this record is on the first and only disk.
+            // The locator: this record is on the first and only disk.
             end.extend(0x0706_4b50u32.to_le_bytes());
             end.extend([0; 4]);
             end.extend((start + bytes).to_le_bytes());
             end.extend(1u32.to_le_bytes());
         }
         end.extend(0x0605_4b50u32.to_le_bytes());
-        // The number of the first disk, in two fields.
+        // The first disk, in two fields.
         end.extend([0; 4]);
         end.extend(short_members.to_le_bytes());
         end.extend(short_members.to_le_bytes());

@@ -1,13 +1,13 @@
-//! The format of `torch.save`: a zip archive that contains a pickle of the objects, and a stored member for each
-//! storage. A storage contains the elements of one or more tensors.
+//! The format of `torch.save`: a zip archive with a pickle of the objects, and a stored member for each storage.
+//! Several tensors may share a storage.
 //!
 //! The pickle is parsed, never executed. The reader supports tensors and parameters in dicts, lists and tuples, such as
-//! a state dict. The name of a tensor consists of its keys, joined by dots. Tensors that are not row-major in their
-//! storage are listed as unreadable, and so are other objects. Numbers, strings and booleans become metadata. CRC-32
-//! values are not checked.
+//! a state dict. A tensor's name is its keys, joined by dots. Tensors that are not row-major in their storage, and
+//! other objects, are listed as unreadable. Numbers, strings and booleans become metadata. CRC-32 values are not
+//! checked.
 //!
-//! The reader ignores everything that does not affect elements: devices, `requires_grad`, gradient hooks, attributes of
-//! dicts (such as `_metadata` of a state dict), and the `version` of the archive.
+//! Ignored, because they do not affect elements: devices, `requires_grad`, gradient hooks, attributes of dicts (such as
+//! `_metadata` of a state dict), and the `version` of the archive.
 //!
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 
@@ -40,28 +40,28 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps: Keeps::OfFile,
     states_column_major: false,
-    // A file that begins like a zip archive is read as .npz, unless its extension states another format.
+    // A file that begins like a zip archive is taken for an .npz.
     begins: |_| false,
     open,
     skeleton: None,
     folder: None,
 };
 
-/// The name of the member that contains the pickle. It is in a folder.
+/// The name of the pickle's member, inside a folder.
 const PICKLE: &str = "data.pkl";
 
-/// The first bytes of the old format, which is a sequence of pickles. The first of them is a large integer.
+/// The first bytes of the old format: a sequence of pickles that begins with a large integer.
 const OLD_MAGIC: &[u8] = b"\x80\x02\x8a";
 
-/// The largest total size in bytes of the messages about unreadable objects.
+/// The limit in bytes for the messages about all unreadable objects.
 const MAX_FAULT_BYTES: usize = 1 << 26;
 
-/// The longest pickle that is read, in bytes. Its objects can need 50 times as much memory.
+/// The longest pickle that is read, in bytes. Its objects can take 50 times as much memory.
 const MAX_PICKLE_BYTES: u64 = 1 << 23;
 
-/// The name of an optional member that states the byte order.
+/// An optional member with the byte order.
 const BYTE_ORDER: &str = "byteorder";
-/// The largest size of that member in bytes.
+/// Its largest size in bytes.
 const MAX_BYTE_ORDER_BYTES: u64 = 16;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -80,7 +80,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let byte_order = archive.byte_order(&mut source)?;
     let mut collected = Collected::default();
     for object in named_objects(&pickle)? {
-        // If the pickle is a single object, the object has the name of the file.
+        // An object that is the whole pickle has the name of the file.
         let name = if object.name.is_empty() { source.name().to_owned() } else { object.name };
         match text(pickle.object(object.id)) {
             Some(text) => collected.metadata.push((name, text)),
@@ -99,7 +99,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::new(listing, 0, source, TrailingBytes::Ignored)?)
 }
 
-/// Formats a number, string or boolean. Returns `None` for other objects.
+/// Formats a number, string or boolean; `None` for other objects.
 fn text(object: &Object) -> Option<String> {
     match object {
         Object::None => Some("None".to_owned()),
@@ -116,12 +116,10 @@ struct Collected {
     headers: Vec<Header>,
     unreadable: Vec<Unreadable>,
     metadata: Vec<(String, String)>,
-    /// The total size in bytes of the messages about unreadable objects.
     fault_bytes: usize,
 }
 
 impl Collected {
-    /// Adds the result of reading the object called `name`.
     fn push(&mut self, name: String, read: Result<Header, Problem>) -> Result<(), Problem> {
         match read {
             Ok(header) => self.headers.push(header),
@@ -136,7 +134,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Checks that all names are different, and that at least one object can be read unless the file is empty.
+    /// Checks that all names differ, and that an object can be read unless the file is empty.
     fn checked(mut self) -> Result<Collected, Problem> {
         let names = self.headers.iter().map(|header| &header.name[..]);
         let names = names.chain(self.unreadable.iter().map(|each| &each.name[..]));
@@ -150,7 +148,7 @@ impl Collected {
     }
 }
 
-/// The members of an archive, by name. The names do not include the folder that all members have in common.
+/// The members of an archive, by name without the common folder.
 struct Archive {
     members: HashMap<String, (Member, Option<Problem>)>,
 }
@@ -172,7 +170,7 @@ impl Archive {
         Ok(Archive { members: members.collect() })
     }
 
-    /// Returns the member with this name. It must not be compressed.
+    /// Returns the uncompressed member with this name.
     fn stored(&self, name: &str) -> Result<&Member, Problem> {
         match self.members.get(name) {
             None => Err(Problem::Malformed(format!("the archive has no member {name}"))),
@@ -197,7 +195,7 @@ impl Archive {
         Ok(bytes)
     }
 
-    /// Reads the byte order of all elements. It is little-endian if the archive does not state it.
+    /// Reads the byte order of all elements; little-endian if it is not stated.
     fn byte_order(&self, source: &mut Source) -> Result<ByteOrder, Problem> {
         if !self.members.contains_key(BYTE_ORDER) {
             return Ok(ByteOrder::Little);
@@ -212,7 +210,7 @@ impl Archive {
         }
     }
 
-    /// Returns the header of a tensor. First checks that the elements of the tensor are within its storage.
+    /// Returns the header of a tensor, after checking that its elements are within its storage.
     fn header(
         &self,
         name: String,

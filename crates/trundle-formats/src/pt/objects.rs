@@ -1,5 +1,4 @@
-//! Lists the objects in a pickle. The name of an object consists of the keys and indices that lead to it, joined by
-//! dots.
+//! Lists the objects in a pickle, named by the keys and indices that lead to them, joined by dots.
 
 use std::borrow::Cow;
 
@@ -11,21 +10,20 @@ const MAX_DEPTH: usize = 64;
 /// The limits for the number of objects in dicts, lists and tuples, and for the total size in bytes of their names and
 /// strings.
 ///
-/// Both numbers can be far larger than the pickle: a pickle can refer to one object from many places, and the names of
-/// nested objects repeat their keys.
+/// Both can be far larger than the pickle: it can refer to one object from many places, and the names of nested objects
+/// repeat their keys.
 const MAX_ENTRIES: usize = 1 << 18;
 const MAX_STRING_BYTES: usize = 1 << 26;
 
-/// The items of a dict, list or tuple, each with its key or index.
 type Items<'a> = Vec<(Cow<'a, str>, Id)>;
 
-/// An object that is not a dict, list or tuple, with its name. The name of the root is empty.
+/// An object that is not a dict, list or tuple, and its name, which is empty for the root.
 pub(super) struct NamedObject {
     pub name: String,
     pub id: Id,
 }
 
-/// Lists all objects in dicts, lists and tuples, in the order of the pickle.
+/// Lists all objects in dicts, lists and tuples, in order.
 ///
 /// # Errors
 /// [`Problem::Unsupported`] if the objects exceed a limit, or a key is neither a string nor an integer.
@@ -62,7 +60,7 @@ fn unsupported(what: impl std::fmt::Display) -> Problem {
     Problem::Unsupported(format!("the objects of the pickle {what}"))
 }
 
-/// Returns the items of a dict, list or tuple, at most `most`. Returns `None` for other objects.
+/// Returns at most `most` items of a dict, list or tuple; `None` for other objects.
 fn items(pickle: &Pickle, id: Id, most: usize) -> Result<Option<Items<'_>>, Problem> {
     let object = pickle.object(id);
     let count = match object {

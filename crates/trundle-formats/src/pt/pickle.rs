@@ -1,8 +1,8 @@
 //! Parses Python pickles without executing anything: calls are only recorded.
 //!
-//! The parser supports what Python itself writes for data in the protocols 2 to 5: strings, numbers, tuples, lists,
-//! dicts and calls of named functions. All objects are in one list, and refer to each other by index. An instruction
-//! creates at most one object.
+//! It supports what Python's own writer uses for data in protocols 2 to 5: strings, numbers, tuples, lists, dicts and
+//! calls of named functions. All objects are in one list and refer to each other by index. An instruction creates at
+//! most one object.
 //!
 //! <https://github.com/python/cpython/blob/main/Lib/pickletools.py>
 
@@ -12,8 +12,7 @@ use std::fmt;
 use crate::Problem;
 use crate::error::in_bytes;
 
-/// The longest name of a function or class in bytes. The limit exists because a short pickle can repeat a name many
-/// times.
+/// The longest name of a function or class, in bytes. A short pickle can repeat a name many times.
 const MAX_GLOBAL_BYTES: usize = 200;
 
 pub(super) type Id = usize;
@@ -30,13 +29,13 @@ pub(super) enum Object {
     Dict(Vec<(Id, Id)>),
     /// A function or a class, as `module.name`.
     Global(String),
-    /// An object that is stored outside the pickle. The object at this index identifies it.
+    /// An object outside the pickle, identified by this object.
     Persistent(Id),
     /// The result of calling a function.
     Call {
         function: Id,
         arguments: Id,
-        /// Whether a later instruction changes the state or the items of the result.
+        /// Whether a later instruction changes its state or items.
         is_changed: bool,
     },
 }
@@ -50,8 +49,7 @@ impl Pickle {
     /// Parses a pickle. Bytes after its end are ignored.
     ///
     /// # Errors
-    /// [`Problem::Malformed`] if the pickle is invalid, or [`Problem::Unsupported`] if it has an instruction that is
-    /// not supported.
+    /// [`Problem::Malformed`] if the pickle is invalid, or [`Problem::Unsupported`] for other instructions.
     pub(super) fn parse(bytes: &[u8]) -> Result<Pickle, Problem> {
         let mut machine = Machine { bytes, ..Machine::default() };
         while !machine.step()? {}
@@ -72,11 +70,10 @@ impl Pickle {
 #[derive(Default)]
 struct Machine<'a> {
     bytes: &'a [u8],
-    /// The offset of the next instruction from the start of the pickle, in bytes.
     at: usize,
     objects: Vec<Object>,
     stack: Vec<Id>,
-    /// The heights of the stack at which marks were set.
+    /// The heights of the stack at the marks.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
 }
@@ -103,14 +100,13 @@ impl Machine<'_> {
         Ok(array)
     }
 
-    /// Reads a little-endian number of `N` bytes.
     fn number<const N: usize>(&mut self) -> Result<u64, Problem> {
         let mut number = [0; 8];
         number[..N].copy_from_slice(&self.array::<N>()?);
         Ok(u64::from_le_bytes(number))
     }
 
-    /// Reads a string, which follows its length in `N` bytes.
+    /// Reads a string after its length in `N` bytes.
     fn text<const N: usize>(&mut self) -> Result<String, Problem> {
         let bytes = usize::try_from(self.number::<N>()?).unwrap_or(usize::MAX);
         let text = self.take(bytes)?.to_vec();
@@ -149,7 +145,7 @@ impl Machine<'_> {
         Ok(self.stack.split_off(mark))
     }
 
-    /// Replaces the top `count` objects of the stack by a tuple that contains them.
+    /// Replaces the top `count` objects by a tuple of them.
     fn tuple(&mut self, count: usize) -> Result<(), Problem> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
         items.reverse();
@@ -195,8 +191,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Pops a state, and applies it to the object below it. The state of a dict is ignored, because PyTorch stores no
-    /// tensors in it.
+    /// Pops a state, and applies it to the object below it. The state of a dict is ignored: PyTorch stores no tensors
+    /// in it.
     fn set_state(&mut self) -> Result<(), Problem> {
         self.pop()?;
         let id = self.top()?;
@@ -218,7 +214,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs the next instruction. Returns whether it was the last one.
+    /// Runs the next instruction, and returns whether it was the last.
     fn step(&mut self) -> Result<bool, Problem> {
         let [instruction] = self.array()?;
         match instruction {
@@ -306,7 +302,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Reads an integer in two's complement, which follows its length in one byte.
+    /// Reads an integer in two's complement, after its length in one byte.
     fn push_long(&mut self) -> Result<(), Problem> {
         let bytes = self.number::<1>()? as usize;
         let raw = self.take(bytes)?.to_vec();

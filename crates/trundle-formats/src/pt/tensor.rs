@@ -1,4 +1,4 @@
-//! Finds tensors in a pickle. PyTorch stores them as the calls that create them again.
+//! Finds tensors in a pickle: the calls with which PyTorch recreates them.
 
 use trundle_core::DType;
 
@@ -8,14 +8,13 @@ use crate::Problem;
 
 const MAX_DIMENSIONS: usize = 64;
 
-/// The longest name of the member that contains a storage, in bytes. The name is a number.
+/// The longest name of a storage's member, which is a number.
 const MAX_KEY_BYTES: usize = 20;
 
 pub(super) struct PickledTensor {
     pub dtype: DType,
-    /// The name of the member that contains the storage, which is a number.
+    /// The number of the storage's member in the archive.
     pub storage: String,
-    /// The number of elements in the storage.
     pub storage_elements: u64,
     /// The offset of the tensor in the storage, in elements.
     pub offset: u64,
@@ -26,7 +25,6 @@ pub(super) struct PickledTensor {
 
 /// The function that creates a tensor from a storage (`torch/_utils.py`).
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
-/// The function that creates a parameter from a tensor.
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
 
 /// Reads the object `id` as a tensor.
@@ -79,7 +77,7 @@ pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
 
 /// Checks that the metadata of a tensor does not change its elements.
 ///
-/// PyTorch marks conjugated and negated views in this metadata, and writes the elements of their storage unchanged.
+/// PyTorch marks conjugated and negated views there, and writes the elements of the storage unchanged.
 fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     let pairs = match pickle.object(id) {
         Object::None => return Ok(()),
@@ -130,7 +128,6 @@ impl PickledTensor {
     }
 }
 
-/// Returns the function and the arguments of a call.
 fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     let Object::Call { function, arguments, is_changed } = pickle.object(id) else {
         return Err(Problem::unsupported("is not a tensor"));
@@ -148,7 +145,7 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
 
 struct TorchStorage {
     dtype: DType,
-    /// The name of the storage's member in the archive, which is a number.
+    /// The number of its member in the archive.
     member: String,
     elements: u64,
 }

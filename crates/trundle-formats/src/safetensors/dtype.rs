@@ -5,11 +5,11 @@ use trundle_core::{BitOrder, DType, Shape, Width};
 use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
-/// All types of the format by name. The list equals `Dtype` in version 0.8 of the format's own library.
+/// All types of the format by name: `Dtype` in version 0.8 of its own library.
 const DTYPES: [(&str, DTypeMapping); 22] = [
     ("BOOL", DTypeMapping::Same(DType::Boolean)),
     ("F4", DTypeMapping::Same(DType::F4E2M1)),
-    // 6-bit codes in a contiguous sequence, which begins at the least significant bit of each byte.
+    // 6-bit codes in a contiguous sequence, from the least significant bit.
     ("F6_E2M3", DTypeMapping::Bits(DType::U6, "f6e2m3")),
     ("F6_E3M2", DTypeMapping::Bits(DType::U6, "f6e3m2")),
     ("U8", DTypeMapping::Same(DType::U8)),
@@ -32,11 +32,10 @@ const DTYPES: [(&str, DTypeMapping); 22] = [
     ("U64", DTypeMapping::Same(DType::U64)),
 ];
 
-/// The type that trundle has for a type of the format.
 #[derive(Clone, Copy)]
 enum DTypeMapping {
     Same(DType),
-    /// Unsigned integers with the bits of a type that trundle does not have, and trundle's name for that type.
+    /// Unsigned integers with the bits of a type that trundle does not have, and its name.
     Bits(DType, &'static str),
 }
 
@@ -58,7 +57,6 @@ pub(crate) fn element(name: &str) -> Option<StoredDType> {
     DTYPES.iter().find(|(known, _)| *known == name).map(|(_, mapping)| mapping.element())
 }
 
-/// Returns the name that the format has for a type, or an error message if it has none.
 pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     let is_of = |mapping: DTypeMapping| match mapping {
         DTypeMapping::Same(dtype) => {
@@ -80,7 +78,7 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     }
 }
 
-/// Returns why the format refuses a tensor whose elements do not fill whole bytes. Returns `None` if they do.
+/// Returns why the format refuses a tensor whose elements do not fill whole bytes; `None` if they do.
 pub(crate) fn open_bits(element: &StoredDType, shape: &Shape) -> Option<String> {
     let packing = element.width().packing()?;
     let bits = shape.elements() as u128 * packing.bits() as u128;

@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for FileHeaderVisitor {
     }
 }
 
-/// The keys and values of a JSON object of strings, in its order.
+/// The keys and values of a JSON object of strings, in order.
 #[derive(Default)]
 struct Pairs(Vec<(String, String)>);
 

@@ -1,5 +1,4 @@
-//! The format of Hugging Face's safetensors: a JSON header, then the data of the tensors, which is little-endian and
-//! row-major.
+//! The format of Hugging Face's safetensors: a JSON header, then the little-endian, row-major data of the tensors.
 //!
 //! As in the format's own library, the data must cover everything after the header without gaps or overlaps. Tensors
 //! are listed in the order of their data. Tensors and `__metadata__` are written in the given order. Unknown keys are
@@ -36,16 +35,15 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// The size in bytes of the header's length field, which is little-endian.
+/// The bytes of the header's length field, which is little-endian.
 const LENGTH_BYTES: usize = 8;
 
-/// The longest header that is read or written, in bytes. It is the limit of the format's own library.
+/// The longest header that is read or written, in bytes: the limit of the format's own library.
 const MAX_HEADER_BYTES: usize = 100_000_000;
 
 /// The header is padded with spaces to a multiple of this number of bytes.
 const ALIGNMENT: usize = 8;
 
-/// The key of the file's metadata.
 const METADATA: &str = "__metadata__";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -88,7 +86,7 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Returns the headers in the order of the tensors' data. The data begins at `start`. Gaps and overlaps are refused.
+/// Returns the headers in the order of the data, which begins at `start`. Refuses gaps and overlaps.
 fn headers(mut tensors: Vec<(String, TensorHeader)>, start: u64) -> Result<Vec<Header>, Problem> {
     // Tensors without data keep the order of the header.
     tensors.sort_by_key(|(_, entry)| entry.data_offsets);
@@ -163,7 +161,6 @@ fn header_text(
     check_names(FORMAT.name, tensors)?;
     let mut text = format!("{{{}}}", entries.join(","));
     let padding = text.len().next_multiple_of(ALIGNMENT) - text.len();
-    // Writing to a String does not fail.
     let _ = write!(text, "{:padding$}", "");
     if text.len() > MAX_HEADER_BYTES {
         return Err(Problem::Unsupported(format!(
@@ -174,7 +171,6 @@ fn header_text(
     Ok(text)
 }
 
-/// Returns the header entry of a tensor whose data is at the offsets from `start` to `end`.
 fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem> {
     let refused = |why| tensor.refused(FORMAT.name, why);
     if tensor.name == METADATA {

@@ -48,7 +48,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // An array at the root has the attributes of the store.
+                // An array at the root has the store's attributes.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
@@ -78,8 +78,7 @@ impl Arrays {
     }
 }
 
-/// Returns the header for the tensor of an array whose chunks begin at byte `begin`, and the offset at which the chunks
-/// end.
+/// Returns the header of an array whose chunks begin at byte `begin`, and the offset of their end.
 fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
     let header = chunked::header(name, &array.dtype, array.width, &array.shape)?;
     let chunk = usable(&array.chunk)?;
@@ -112,9 +111,9 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
 /// The attribute of the CF conventions that contains the value of a missing element.
 const FILL_VALUE: &str = "_FillValue";
 
-/// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written. In that version, xarray uses
-/// the fill value of the array as the value of missing elements. In other versions, xarray uses the attribute, which
-/// stores a float as an f64 in base 64.
+/// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written, which uses the fill value as
+/// the value of missing elements. In other versions, xarray uses the attribute, which stores a float as an f64 in base
+/// 64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// Returns the encoding with the codecs that an output can keep. An output can keep compression and checksums, which
-/// are lossless whatever the order of the elements. `width` is the size of an element in bytes.
+/// Returns the encoding with the codecs that an output can keep: compression and checksums, which are lossless in any
+/// order of elements. `width` is the bytes of an element.
 ///
-/// The names of all other codecs are listed in the encoding, each with its replacement if there is one.
+/// The other codecs are listed by name, with their replacement if there is one.
 pub(super) fn encoding(
     stored: &[Value],
     shard: Option<Vec<usize>>,
@@ -43,7 +43,6 @@ pub(super) fn encoding(
     Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
 
-/// Estimates the time in picoseconds that one core takes to decode a byte of a chunk.
 pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64 {
     let not_kept = match stored.iter().any(|codec| codec["name"] == "numcodecs.bz2") {
         true => BZ2_PICOSECONDS,
@@ -55,10 +54,10 @@ pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64
 /// The decoding time of bzip2 in picoseconds per byte, measured as for [`Codecs::decoding_picoseconds`].
 const BZ2_PICOSECONDS: u64 = 35_000;
 
-/// The memory for decoding bzip2 in bytes: four bytes for each byte of a block of 900,000 bytes, and tables.
+/// The bytes of memory for decoding bzip2: four for each byte of a block of 900,000 bytes, and tables.
 const BZ2_BYTES: usize = 4 << 20;
 
-/// Returns the codec to write for a stored one. If it is another codec, also returns its name.
+/// Returns the codec to write for a stored one, and its name if it is another one.
 fn kept_codec(
     name: &str,
     configuration: &Value,
@@ -93,14 +92,14 @@ fn kept_codec(
             let element_bytes = size("elementsize").filter(|bytes| *bytes > 0)?;
             Codec::Shuffle { element_bytes }
         }
-        // gzip has the same compressed data with another header and trailer. Version 3 has only gzip.
+        // The same compressed data with another header and trailer. Version 3 has only gzip.
         "numcodecs.zlib" => {
             return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
         }
         "numcodecs.fletcher32" | "numcodecs.adler32" => {
             return Some((Codec::Crc32c, Some("crc32c")));
         }
-        // Version 3 has neither lz4 nor bz2, so the most similar codecs are written instead.
+        // The most similar codecs of version 3.
         "numcodecs.lz4" => {
             let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
             let (level, block_bytes, element_bytes) = (5, 0, None);
@@ -115,7 +114,7 @@ fn kept_codec(
     Some((codec, None))
 }
 
-/// Returns Blosc's type size for an element of `width` bytes. The field for it has 8 bits.
+/// Returns Blosc's type size, a field of 8 bits, for an element of `width` bytes.
 fn of_blosc(width: usize) -> usize {
     if width <= 255 { width } else { 1 }
 }
@@ -137,7 +136,6 @@ pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the metadata for codecs of elements that have `width` bytes.
 pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
     let metadata = |codec: &Codec| match codec {
         Codec::Zstd { level, checksum } => {

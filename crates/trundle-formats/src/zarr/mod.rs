@@ -1,8 +1,8 @@
 //! Zarr stores in folders and buckets. [`trundle_zarr`] reads versions 2 and 3, and writes version 3.
 //!
-//! An array is a chunked tensor. A group has a tensor for each of its arrays, whose name is the path of the array. A
-//! store is read and written as one sequence of bytes (`chunked/mod.rs`). When a store is written, the sequence does
-//! not include elements beyond the end of the tensor (`new_store.rs`).
+//! An array is a chunked tensor. A group has one for each of its arrays, named by path. A store is read and written as
+//! one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond the end of the tensor
+//! (`new_store.rs`).
 
 mod arrays;
 mod codecs;
@@ -39,11 +39,11 @@ pub(crate) const FORMAT: Format = Format {
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
 
-/// Opens the store in the folder at `path`, or at a URL. Returns `None` if the path is not a folder, or if `format` is
-/// another format.
+/// Opens the store in the folder at `path`, or at a URL. `None` if the path is not a folder, or `format` is another
+/// format.
 ///
 /// # Errors
-/// [`Problem`] if the folder is not a store, or none of its arrays can be read.
+/// [`Problem`] if the folder is not a store, or no array of it can be read.
 pub(crate) fn open_folder(
     path: &Path,
     format: Option<&'static Format>,
@@ -81,8 +81,7 @@ fn read(
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let bucket = Arc::new(Objects::open(url).map_err(Problem::opening)?);
     if !Store::is_in(&*bucket)? {
-        // A request for an object fails in the same way if the bucket does not exist and if the object does not exist.
-        // A list does not.
+        // A request for an object does not tell a missing bucket from a missing object; a list does.
         if let Err(error) = bucket.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
         {

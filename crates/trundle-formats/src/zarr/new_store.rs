@@ -19,27 +19,26 @@ use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
 
-/// The decoded shards or chunks of all arrays, one after the other. Each contains only the part that is inside the
-/// tensor, as [`ChunkedTensor`] explains.
+/// The decoded shards or chunks of all arrays, one after the other. Each has only the part inside the tensor, see
+/// [`ChunkedTensor`].
 ///
-/// A chunk that is written by one call is encoded directly. Parts of chunks are kept in an unnamed temporary file until
-/// the chunk is complete.
+/// A chunk that is written by one call goes directly to the codecs. Parts of chunks wait in an unnamed temporary file
+/// until the chunk is complete.
 #[derive(Debug)]
 pub(super) struct NewStore {
     arrays: Vec<Array>,
     end: u64,
     parts: Parts,
     recent: Recent,
-    /// The list of written files; `None` unless several processes write the store.
+    /// The list of written files, if several processes write the store.
     shared: Option<Arc<WrittenFiles>>,
 }
 
 #[derive(Debug)]
 struct Array {
-    /// The offset at which the array's chunks begin.
     begin: u64,
     sizes: Vec<usize>,
-    /// The sizes of a shard, or of a chunk if there are no shards.
+    /// The sizes of a shard, or of a chunk without shards.
     chunk: Vec<usize>,
     /// The bytes of the fill value, for elements beyond the end of the tensor.
     fill: Vec<u8>,
@@ -48,19 +47,16 @@ struct Array {
     written: Mutex<Option<Arc<ZarrArray>>>,
 }
 
-/// A shard or chunk of an array.
 struct Chunk<'a> {
     array: &'a Array,
     index: Vec<usize>,
-    /// The offset at which the chunk begins.
     begin: u64,
-    /// The size of the chunk in bytes.
     bytes: usize,
 }
 
 impl NewStore {
-    /// Creates the store for the tensors of `skeleton`. If several processes write the store, another process must have
-    /// created it with all metadata.
+    /// Creates the store for the tensors of `skeleton`. If several processes write it, another one must have created it
+    /// with all metadata.
     ///
     /// # Errors
     /// [`Problem`] if the metadata cannot be written.
@@ -104,7 +100,6 @@ impl NewStore {
         Ok(NewStore { arrays, end, parts, recent, shared })
     }
 
-    /// Returns the shard or chunk that contains the byte at `offset`.
     fn find(&self, offset: u64) -> Chunk<'_> {
         let at = self.arrays.partition_point(|array| array.begin <= offset) - 1;
         self.arrays[at].around(offset)
@@ -139,8 +134,8 @@ fn written(error: Error) -> Problem {
 
 impl Array {
     fn around(&self, offset: u64) -> Chunk<'_> {
-        // `outer` is the number of indices in the chunk along earlier axes, and `inner` the number of indices in the
-        // tensor along later axes.
+        // `outer` is the number of indices in the chunk along earlier axes, `inner` the number in the tensor along
+        // later axes.
         let width = self.fill.len();
         let mut rest = (offset - self.begin) as usize / width.max(1);
         let (mut outer, mut first, mut index) = (1, 0, Vec::with_capacity(self.sizes.len()));
@@ -169,7 +164,7 @@ impl Array {
 }
 
 impl Chunk<'_> {
-    /// Writes the chunk. `bytes` contains all its elements.
+    /// Writes the chunk, all of whose elements are in `bytes`.
     fn write(&self, bytes: &[u8], shared: Option<&WrittenFiles>) -> io::Result<()> {
         let Array { sizes, chunk, fill, writer, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
@@ -200,7 +195,7 @@ impl Chunk<'_> {
         let Array { sizes, chunk, .. } = self.array;
         let written = self.array.written()?;
         let (begin, lens) = part_of_chunk(&self.index, chunk, sizes);
-        // `written` reads the chunks of a shard one at a time.
+        // `written` reads the chunks within a shard one at a time.
         let axes = begin.iter().zip(&written.chunk);
         let first: Vec<u64> = axes.map(|(begin, chunk)| *begin as u64 / chunk).collect();
         let mut bytes = zeros(self.bytes)?;
@@ -272,7 +267,7 @@ impl Blob for NewStore {
         Ok(())
     }
 
-    /// Does nothing: the space for a file is allocated when the file is written.
+    /// Does nothing: files get their space when they are written.
     fn resize(&self, _: u64) -> io::Result<()> {
         Ok(())
     }
@@ -296,19 +291,17 @@ impl Blob for NewStore {
     }
 }
 
-/// The parts of chunks that are not complete yet.
 #[derive(Debug)]
 struct Parts {
-    /// The folder of the temporary file.
     beside: Box<Path>,
     chunks: Mutex<IncompleteChunks>,
 }
 
 #[derive(Debug, Default)]
 struct IncompleteChunks {
-    /// The temporary file. Each part is at the same offset as in the sequence.
+    /// The temporary file, with each part at its offset in the sequence.
     file: Option<Arc<File>>,
-    /// The number of bytes that are present of each incomplete chunk. The key is the offset of the chunk.
+    /// The bytes present of each incomplete chunk, by the offset of the chunk.
     covered: BTreeMap<u64, usize>,
 }
 
@@ -327,12 +320,12 @@ impl Parts {
         Ok(file)
     }
 
-    /// Adds a part of a chunk. Returns the whole chunk if this was the last part.
+    /// Adds a part of a chunk, and returns the whole chunk if this was the last part.
     fn add(&self, chunk: &Chunk<'_>, bytes: &[u8], offset: u64) -> io::Result<Option<Vec<u8>>> {
         let file = self.file()?;
         file.write_all_at(bytes, offset)?;
         {
-            // The bytes are counted after the write, so that the thread that adds the last part finds all other parts.
+            // Count after the write, so that the thread that adds the last part finds all others.
             let mut chunks = self.chunks();
             let covered = chunks.covered.entry(chunk.begin).or_default();
             *covered += bytes.len();
@@ -348,7 +341,7 @@ impl Parts {
     }
 }
 
-/// Frees the disk space of a range if the file system supports this.
+/// Frees the disk space of a range, if the file system can.
 fn release(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     {

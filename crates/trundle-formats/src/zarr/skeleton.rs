@@ -13,19 +13,16 @@ use crate::skeleton::{self, is_whole};
 use crate::stored_dtype::numpy_kind;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
-/// The largest default chunk in bytes. Such chunks are large enough for disks and codecs, and small enough for partial
-/// reads.
+/// The largest default chunk in bytes: large enough for disks and codecs, small enough for partial reads.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The largest number of chunks along an axis.
 const MOST_CHUNKS: usize = 1 << 20;
 
 /// The longest name of a file or folder in bytes.
 const NAME_BYTES: usize = 255;
 
-/// Creates the skeleton of a store. A tensor that is the only content of its file becomes an array at the root, and the
-/// metadata of the file becomes attributes of the array. Other tensors become arrays in a group; their names are the
-/// paths.
+/// Creates the skeleton of a store. A tensor that is the only content of its file becomes a root array with the file's
+/// metadata as attributes. Other tensors become arrays in a group, with their names as paths.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -61,7 +58,6 @@ pub(super) fn skeleton(
     Ok(skeleton)
 }
 
-/// Returns whether a group can have this path.
 fn is_group(path: &str) -> bool {
     let is_name = |part: &str| {
         part.chars().any(|c| c != '.') && part != "zarr.json" && part.len() <= NAME_BYTES
@@ -73,7 +69,7 @@ pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<Box<d
     Ok(Box::new(NewStore::begin(new, skeleton)?))
 }
 
-/// Checks that the names of all tensors are valid as paths of arrays in one store.
+/// Checks that all names are valid as paths of arrays in one store.
 fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
     let names: BTreeSet<&str> = tensors.iter().map(|tensor| tensor.name).collect();
     for tensor in tensors {
@@ -81,9 +77,8 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if let Err(why) = check_relative(tensor.name) {
             return refused(&format!("its name {why}"));
         }
-        // The rules come from "Node names" in the specification of Zarr version 3. The specification also reserves
-        // names that begin with "__". They are allowed here, because xarray names an array without a name
-        // `__xarray_dataarray_variable__`.
+        // The rules are "Node names" of Zarr version 3. It also reserves names that begin with "__", but xarray uses
+        // `__xarray_dataarray_variable__` for unnamed arrays, so these are allowed.
         if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {
             return refused("a part of its name is empty or consists of dots only");
         }
@@ -131,7 +126,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     Ok(ChunkedTensor { path, sizes, chunk, shard, order, codecs, dtype, width, annotations })
 }
 
-/// Returns the name that Zarr has for an element type; `None` if it has none.
+/// Returns Zarr's name for an element type, if it has one.
 fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
     let of_numpy = element.descr().trim_matches('\'');
@@ -151,8 +146,8 @@ fn type_name(element: &StoredDType) -> Option<String> {
     is_plain.then(|| format!("{kind}{}", 8 * dtype.width()))
 }
 
-/// Returns the default sizes of a chunk or shard. The longest side is halved until the chunk is small enough, so that
-/// no order of reading is preferred.
+/// Returns the default sizes of a chunk or shard. The longest side is halved until the chunk is small enough, which
+/// favours no order of reading.
 fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
     let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
     let mut cuts = vec![1; chunk.len()];
@@ -170,7 +165,7 @@ fn is_large(chunk: &[usize], width: usize) -> bool {
     chunk.iter().fold(width, |all, size| all.saturating_mul(*size)) > CHUNK_BYTES
 }
 
-/// Returns the default sizes of the chunks in a shard. A shard is a whole number of chunks along each axis.
+/// Returns the default sizes of the chunks in a shard, which divide it evenly.
 fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
     let mut chunk = shard.to_vec();
     let even = |chunk: &[usize]| {

@@ -1,4 +1,4 @@
-//! Zip archives made by hand. Each field of their headers can be given a wrong value.
+//! Zip archives made by hand, with an optional error in each field.
 
 use std::io::Write;
 
@@ -9,10 +9,9 @@ use trundle_formats::crc32;
 pub(crate) const STORED: u16 = 0;
 pub(crate) const DEFLATED: u16 = 8;
 
-/// A change to one of the headers of a member.
 pub(crate) type Change = fn(&mut Member);
 
-/// A member of an archive. Both of its headers have the same values, except where a field says otherwise.
+/// A member with the same values in both headers, unless a field says otherwise.
 #[derive(Clone)]
 pub(crate) struct Member {
     pub name: Vec<u8>,
@@ -20,13 +19,13 @@ pub(crate) struct Member {
     pub method: u16,
     pub crc32: u32,
     pub packed: Vec<u8>,
-    /// The size of the compressed bytes that the headers state.
+    /// The compressed size in the headers.
     pub packed_bytes: u32,
-    /// The size of the uncompressed bytes that the headers state.
+    /// The uncompressed size in the headers.
     pub bytes: u32,
-    /// The extra field of the header in the directory, which can hold Zip64 sizes.
+    /// The extra field in the directory, which can hold Zip64 sizes.
     pub extra: Vec<u8>,
-    /// A change to the local header, which does not affect the directory.
+    /// A change to the local header only.
     pub change_local: Change,
     /// The offset that the directory states, if it is not the real one.
     pub offset: Option<u32>,
@@ -71,7 +70,7 @@ impl Member {
     }
 }
 
-/// Creates an archive of `members` that states `said` as the number of its members.
+/// Creates an archive whose directory states `said` members.
 pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();

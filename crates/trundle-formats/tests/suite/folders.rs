@@ -18,7 +18,6 @@ fn zarr() -> &'static Format {
     Format::named("zarr").unwrap()
 }
 
-/// Returns the skeleton of a store with 6 bytes in chunks of 4.
 fn skeleton() -> FileSkeleton {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new([6]).unwrap());
     let described = Described::new("y", &element, &shape, Order::RowMajor);
@@ -29,11 +28,10 @@ fn begun(path: &Path, overwrite: bool) -> Result<Output, Error> {
     Output::create_as(zarr(), path, overwrite, TAG, Begin::Anew)
 }
 
-/// Creates an output and writes all of its data.
 fn written(path: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
     let output = begun(path, overwrite).unwrap();
     let blob = output.blob(&skeleton()).unwrap();
-    // The bytes are written in two parts. Neither part is a whole chunk.
+    // The bytes are written in two parts, neither of which is a whole chunk.
     blob.write_all_at(&bytes[3..], 3).unwrap();
     assert!(blob.sync().is_err(), "a chunk waits for its other part");
     blob.write_all_at(&bytes[..3], 0).unwrap();
@@ -59,7 +57,7 @@ fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
     assert!(matches!(begun(&path, false).unwrap_err().problem, Problem::Exists));
     written(&path, true, b"ghijkl").finish().unwrap();
     assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
-    // An output that is not finished leaves no files.
+    // An unfinished output leaves no files.
     drop(written(&path, true, b"mnopqr"));
     assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
 }
@@ -121,7 +119,7 @@ fn places_that_no_folder_can_have_are_refused() {
         let problem = begun(Path::new(path), true).unwrap_err().problem;
         assert!(matches!(problem, Problem::Unsupported(_)), "{path}: {problem:?}");
     }
-    // A slash at the end of the path has no effect, and a link is followed.
+    // A trailing slash has no effect, and a link is followed.
     written(&folder.path().join("y.zarr"), false, b"abcdef").finish().unwrap();
     let link = folder.path().join("link.zarr");
     std::os::unix::fs::symlink("y.zarr", &link).unwrap();

@@ -23,17 +23,17 @@ fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// Returns the bytes of a metadata entry: the key, the code of the value's type, and the value.
+/// A metadata entry: the key, the number of the value's type, and the value.
 fn pair(key: &str, kind: u32, value: &[u8]) -> Vec<u8> {
     [&text(key)[..], &kind.to_le_bytes(), value].concat()
 }
 
-/// Returns the bytes of an array: the code of the element type, the number of elements, and the elements.
+/// An array: the number of the element type, the number of elements, and the elements.
 fn array(kind: u32, count: u64, values: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &count.to_le_bytes(), values].concat()
 }
 
-/// Returns the header entry of a tensor. As in the file, `sizes` begins with the fastest axis.
+/// A header entry of a tensor. `sizes` begins with the fastest axis.
 fn tensor(name: &str, sizes: &[u64], dtype: u32, offset: u64) -> Vec<u8> {
     let sizes: Vec<u8> = sizes.iter().flat_map(|size| size.to_le_bytes()).collect();
     let count = (sizes.len() as u32 / 8).to_le_bytes();
@@ -45,19 +45,18 @@ fn header(version: u32, pairs: &[Vec<u8>], tensors: &[Vec<u8>]) -> Vec<u8> {
     [b"GGUF", &version.to_le_bytes()[..], &counts, &pairs.concat(), &tensors.concat()].concat()
 }
 
-/// Returns a file: `header`, padded to a multiple of `alignment` bytes, and `data_bytes` bytes that count up from 0.
+/// A file: `header` padded to a multiple of `alignment` bytes, and `data_bytes` bytes that count up from 0.
 fn padded(mut header: Vec<u8>, alignment: usize, data_bytes: usize) -> Vec<u8> {
     header.resize(header.len().next_multiple_of(alignment), 0xff);
     header.extend((0..data_bytes).map(|n| n as u8));
     header
 }
 
-/// Returns a file with these tensors and no metadata.
 fn file(tensors: &[Vec<u8>], data_bytes: usize) -> Vec<u8> {
     padded(header(3, &[], tensors), 32, data_bytes)
 }
 
-/// Returns a file with three tensors, listed in the reverse order of their data. The middle one cannot be read.
+/// Three tensors in the reverse order of their data. The middle one cannot be read.
 fn mixed() -> Vec<u8> {
     let tensors =
         [tensor("b", &[3], 25, 96), tensor("q", &[32, 2], 8, 32), tensor("a", &[3, 2], 0, 0)];
@@ -285,7 +284,7 @@ fn no_byte_is_data_of_two_tensors() {
     let said = refusal(pair(32));
     assert!(said.starts_with("malformed header: the data of \"y\" begins at byte"), "{said}");
     open(pair(64)).unwrap();
-    // A tensor without data cannot overlap another tensor.
+    // A tensor without data overlaps no other.
     open(file(&[tensor("x", &[33], 24, 0), tensor("y", &[0, 7], 24, 32)], 96)).unwrap();
 }
 

@@ -9,8 +9,8 @@ use trundle_formats::{Begin, Leftover, LeftoverState, Output, Removal, Temporary
 
 use crate::support::names;
 
-/// Creates the files of a run that writes `out.npy`. The run counts as running while the returned values exist, and as
-/// killed after they are dropped.
+/// Creates the files of a run to `out.npy`, which counts as running while the returned values exist, and as killed
+/// afterwards.
 fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
     let tag = format!("out.npy-{plan}");
     let path = folder.join("out.npy");
@@ -43,7 +43,7 @@ fn what_was_left_is_listed_by_run_and_removed() {
     assert!(leftovers(folder, Some("other.npy")).unwrap().is_empty());
     assert!(matches!(left[0].remove(), Removal::Removed));
     assert_eq!(found(folder).len(), 1);
-    // It is not an error to remove files that are already gone.
+    // Removing missing files is not an error.
     assert!(matches!(left[0].remove(), Removal::Removed));
     assert!(matches!(left[1].remove(), Removal::Removed));
     assert_eq!(names(folder), [""; 0]);
@@ -56,7 +56,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
     for is_part_locked in [true, false] {
         let (output, between) = begun(folder, "0123456789abcdef");
         let before = names(folder);
-        // The files are in use if one of them is locked.
+        // A lock on one of the files is enough.
         let locked: Box<dyn Send> = match is_part_locked {
             true => (drop(between), Box::new(output) as Box<dyn Send>).1,
             false => (drop(output), Box::new(between) as Box<dyn Send>).1,
@@ -67,7 +67,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
         assert_eq!(names(folder), before);
         drop(locked);
         assert_eq!(found(folder)[0].state, LeftoverState::Interrupted);
-        // `found` released the locks that it took to test them.
+        // Listing the leftovers held the lock only for a moment.
         assert!(matches!(left[0].remove(), Removal::Removed));
         assert_eq!(names(folder), [""; 0]);
     }
@@ -110,7 +110,7 @@ fn what_others_have_put_there_is_not_found() {
     fs::write(folder.join(".trundle-notes.part"), "").unwrap();
     fs::write(folder.join("out.npy"), "").unwrap();
     assert!(found(folder).is_empty());
-    // If a listed file has been replaced by a link, removing the file does not affect the link's target.
+    // A link that has replaced a listed file is not followed.
     fs::remove_file(folder.join(ours)).unwrap();
     fs::write(folder.join(ours), "").unwrap();
     let left = found(folder);

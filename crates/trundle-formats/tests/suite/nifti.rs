@@ -18,7 +18,6 @@ fn refusal(bytes: Vec<u8>) -> String {
     support::refusal(nifti(), bytes)
 }
 
-/// The contents of a file: the fields of the header, and the number of bytes of data.
 #[derive(Clone)]
 struct Image {
     version: u8,
@@ -33,7 +32,7 @@ struct Image {
     data_bytes: usize,
 }
 
-/// Returns an image of bytes with the shape [4, 3, 2]. The header lists the sizes from the fastest axis to the slowest.
+/// Bytes of the shape [4, 3, 2]. The header lists the fastest axis first.
 fn image(version: u8) -> Image {
     let is_first = version == 1;
     Image {
@@ -90,7 +89,6 @@ impl Image {
     }
 }
 
-/// Returns an image of each version in each byte order.
 fn images() -> Vec<Image> {
     let both = [1, 2].map(image);
     both.iter()
@@ -229,7 +227,7 @@ fn what_is_no_single_file_is_refused() {
         let said = refusal(Image { magic: other.to_vec(), ..image(version) }.bytes());
         assert!(said.starts_with("not a NIfTI file: its magic is \"n"), "{said}");
     }
-    // A header without a magic is one of Analyze 7.5.
+    // Analyze 7.5 has no magic.
     let said = refusal(Image { magic: vec![0; 4], ..image(1) }.bytes());
     assert_eq!(
         said,
@@ -282,7 +280,7 @@ fn a_file_of_another_ending_is_known_by_its_header() {
     for image in images() {
         std::fs::write(&path, image.bytes()).unwrap();
         assert_eq!(TensorFile::open(&path).unwrap().format().name(), "nii");
-        // A file of version 1 that ends before the magic is not recognised: its header length alone is not enough.
+        // The header length alone does not identify the format.
         std::fs::write(&path, &image.bytes()[..344]).unwrap();
         let known = TensorFile::open(&path).map(|file| file.format().name());
         assert_eq!(

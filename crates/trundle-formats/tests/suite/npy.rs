@@ -1,4 +1,4 @@
-//! Tests of .npy files: supported ones, refused ones, and written files, which are the same as numpy's.
+//! Tests of .npy files: supported ones, refused ones, and output identical to numpy's.
 
 use std::fs;
 use std::io::{Cursor, Read};
@@ -16,7 +16,6 @@ fn npy() -> &'static Format {
     FORMATS.iter().find(|format| format.name() == "npy").unwrap()
 }
 
-/// Returns a file of version 1.0 with this header.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(header.len()).unwrap().to_le_bytes();
     [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
@@ -50,7 +49,6 @@ fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the little-endian bytes of a tensor's elements in row-major order.
 fn row_major_little_endian(header: &Header, data: &[u8]) -> Vec<u8> {
     let width = header.element.dtype().width();
     let layout = header.layout().unwrap();
@@ -120,7 +118,7 @@ fn the_conformance_files_are_read() {
         ),
         ("v3", &[6], "f32", "'<f4'", "000000000000803f0000004000004040000080400000a040"),
         ("bytes_S3", &[2], "S3", "'|S3'", "616263640000"),
-        // trundle moves these structures as opaque elements of 8 bytes.
+        // These structures are moved as opaque elements of 8 bytes.
         (
             "structured",
             &[2],
@@ -128,7 +126,7 @@ fn the_conformance_files_are_read() {
             "[('a', '<i4'), ('b', '<f4')]",
             "00000000000000000000000000000000",
         ),
-        // The 4 bytes after the data are ignored, as numpy.load does.
+        // The 4 bytes after the data are ignored, as in numpy.load.
         (
             "trailing_bytes",
             &[6],
@@ -321,14 +319,13 @@ fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
 
 #[test]
 fn a_stream_is_not_believed_about_its_size() {
-    // If the reader reserved the stated size, this would be an error about memory.
+    // If the reader reserved the stated size, the error would be about memory.
     let mut bytes = described("'|u1'", "(4611686018427387904,)");
     bytes.extend(vec![7; 3_000_000]);
     let error = read(&bytes).unwrap_err();
     assert!(matches!(error.problem, Problem::Truncated { got: 3_000_000, .. }), "{error}");
 }
 
-/// Returns one byte for each call, and an error at the end.
 struct Failing(Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -417,15 +414,15 @@ fn the_first_version_that_can_hold_a_header_is_written() {
     assert_eq!(version("é", 4000), 2);
     assert_eq!(version("π", 10), 3);
     assert_eq!(version("π", 4000), 3);
-    // Each field, such as `('00000', '|u1')`, takes 18 bytes with its comma and space. The header has more than
-    // 65,535 bytes with 3637 fields, but not with 3636.
+    // Each field, such as `('00000', '|u1')`, takes 18 bytes with its separator. The header exceeds 65,535 bytes
+    // between these two counts.
     assert_eq!(version("", 3636), 1);
     assert_eq!(version("", 3637), 2);
 }
 
 #[test]
 fn a_header_that_could_not_be_read_back_is_not_written() {
-    // The writer escapes each of these characters as `\x01`, which takes four bytes.
+    // Each character is written as `\x01`, with four bytes.
     let name = "\u{1}".repeat(300_000);
     let header = format!("{{'descr': [('{name}', '<f4')], 'fortran_order': False, 'shape': (0,)}}");
     let length = u32::try_from(header.len()).unwrap().to_le_bytes();
@@ -473,7 +470,7 @@ fn progress_counts_up_to_all_bytes() {
     assert_eq!(progress.last(), Some(&20_000_000));
 }
 
-/// Generates type descriptions as numpy writes them: scalar types, and structures of scalar types.
+/// Type descriptions as numpy writes them: scalar types, and structures of scalar types.
 fn any_descr() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         prop::sample::select(vec!["|b1", "|i1", "|u1"]).prop_map(|text| format!("'{text}'")),
@@ -528,7 +525,6 @@ proptest! {
     }
 }
 
-/// Returns a file of version 3.0 with an empty tensor of the type `descr`.
 fn file_of_any_text(descr: &str) -> Vec<u8> {
     let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (0,)}}");
     let length = u32::try_from(header.len()).unwrap().to_le_bytes();

@@ -18,7 +18,6 @@ fn npz() -> &'static Format {
     Format::of(Path::new("x.npz")).unwrap()
 }
 
-/// Returns a .npy file whose bytes of data count up from 0.
 fn npy(sizes: &[usize]) -> Vec<u8> {
     let (element, shape) = (StoredDType::new(DType::U8), shape(sizes));
     let bytes: Vec<u8> = (0..shape.elements()).map(|n| n as u8).collect();
@@ -32,14 +31,13 @@ fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(npz(), &TensorHint::default(), "x.npz", bytes)
 }
 
-/// Returns the problem of an archive that is refused when it is opened or when its data are read.
+/// The problem of an archive that is refused when it is opened or when its data is read.
 fn refusal(bytes: Vec<u8>) -> String {
     let error = open(bytes).and_then(|mut file| read(&mut file)).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
 }
 
-/// Returns the problem of an archive whose only member is `member`.
 fn member_refusal(member: Member) -> String {
     refusal(archive(&[member]))
 }
@@ -199,7 +197,7 @@ fn headers_that_disagree_are_refused() {
         );
         assert_eq!(member_refusal(member), expected);
     }
-    // The local header states no sizes and no CRC-32, because a descriptor after the data has them.
+    // The sizes and the CRC-32 are in a descriptor after the data.
     let change_local: Change = |local| {
         (local.flags, local.bytes, local.packed_bytes, local.crc32) = (1 << 3, 0, 0, 0);
     };
@@ -214,7 +212,7 @@ fn data_that_is_not_what_the_directory_says_is_refused() {
         let (bytes, crc32) = (member.bytes, member.crc32);
         let wrong = Member { crc32: crc32 ^ 0xff, ..member.clone() };
         assert!(member_refusal(wrong).contains(&format!("have the CRC-32 {crc32:08x}, expected")));
-        // The CRC-32 also covers the bytes outside the tensor's data.
+        // The CRC-32 also covers bytes outside the tensor's data.
         let mut changed = member.clone();
         if changed.method != DEFLATED {
             changed.packed[100] = b'\t';
@@ -252,11 +250,11 @@ fn members_that_overlap_are_refused() {
     let twice = Member { offset: Some(0), ..stored("x.npy", &npy) };
     let overlapping = archive(&[stored("x.npy", &npy), Member { name: b"y.npy".into(), ..twice }]);
     assert!(refusal(overlapping).contains("but another part begins at 0"));
-    // The stated size of this member makes it overlap the directory.
+    // This member overlaps the directory.
     let long = deflated("x.npy", &npy);
     let long = Member { packed_bytes: long.packed_bytes + 1, ..long };
     assert!(member_refusal(long).contains("but another part begins at"));
-    // The local header states an extra field of 4 bytes, which it does not have.
+    // A local header that states an extra field of 4 bytes, which it does not have.
     let mut shifted = archive(&[stored("x.npy", &npy)]);
     shifted[28] = 4;
     assert!(refusal(shifted).contains("but another part begins at"));
@@ -270,7 +268,7 @@ fn members_that_overlap_are_refused() {
 
 #[test]
 fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
-    /// Records the length of the longest piece that was written, and the sum of all lengths.
+    /// The length of the longest piece written, and the sum of all lengths.
     struct Pieces(usize, u64);
 
     impl Write for Pieces {
@@ -298,7 +296,6 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
     assert!(member_refusal(more).contains("compressed bytes cannot hold"));
 }
 
-/// Returns an archive of these tensors.
 fn written(tensors: &[NamedTensor<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     npz().write_to(&mut out, tensors, &[], &mut |_| ()).unwrap();

@@ -19,23 +19,20 @@ fn refusal(bytes: Vec<u8>) -> String {
     support::refusal(nrrd(), bytes)
 }
 
-/// Returns a file with these header lines and `data_bytes` bytes of data that count up from 0.
 fn file(lines: &[&str], data_bytes: usize) -> Vec<u8> {
     let mut bytes = format!("NRRD0004\n{}\n\n", lines.join("\n")).into_bytes();
     bytes.extend((0..data_bytes).map(|n| n as u8));
     bytes
 }
 
-/// The required lines of a header for bytes with the shape [3, 2]. NRRD lists the sizes from the fastest axis to the
-/// slowest.
+/// The required lines of a header for bytes of the shape [3, 2]. NRRD lists the fastest axis first.
 const LINES: [&str; 4] = ["type: uchar", "dimension: 2", "sizes: 2 3", "encoding: raw"];
 
-/// Returns the required lines, followed by `others`.
 fn with<'a>(others: &[&'a str]) -> Vec<&'a str> {
     [&LINES[..], others].concat()
 }
 
-/// Returns the required lines without the line of `field`, followed by `other` unless it is empty.
+/// The required lines with the line of `field` removed or replaced by `other`.
 fn instead<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
     let kept = LINES.into_iter().filter(|line| !line.starts_with(field));
     kept.chain([other].into_iter().filter(|other| !other.is_empty())).collect()

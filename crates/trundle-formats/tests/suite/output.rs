@@ -85,8 +85,7 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     assert_eq!(names(folder.path()).len(), 2);
 }
 
-/// Checks that a finished output was kept because it could not be renamed for `reason`, and returns the path where it
-/// was kept.
+/// Returns the path of a finished output that could not be renamed for `reason`.
 fn kept(error: &Error, reason: &str) -> PathBuf {
     let Problem::Kept { why, path } = &error.problem else { panic!("{error}") };
     assert!(why.to_string().starts_with(reason), "{error}");
@@ -106,7 +105,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         let begin = trundle_formats::Begin::Anew;
         let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
         output.write_all(text.as_bytes()).unwrap();
-        // This makes renaming fail, because there is a folder at the output's path.
+        // A file cannot be renamed to the path of a folder.
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
@@ -243,7 +242,7 @@ mod unix {
         symlink("far/target.npy", path_of("second.npy")).unwrap();
         symlink("second.npy", path_of("first.npy")).unwrap();
 
-        // The target of the links does not exist at first.
+        // The links' target does not exist at first.
         write_bytes(&path_of("first.npy"), &[1], false).unwrap();
         assert_eq!(load(&path_of("far/target.npy")), [1]);
         let refused = write_bytes(&path_of("first.npy"), &[2], false).unwrap_err();
@@ -272,7 +271,6 @@ mod unix {
     }
 }
 
-/// Tests of the files of runs that end early.
 mod tagged {
     use trundle_formats::Begin;
 
@@ -293,7 +291,7 @@ mod tagged {
         let mut output = create(Begin::Resumed).unwrap();
         assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
-        // The new contents replace the old ones from the first byte on.
+        // Writing starts at the front, and replaces the old contents.
         output.write_all(b"second").unwrap();
         output.finish().unwrap();
         assert_eq!(names(folder.path()), ["out.bin"]);

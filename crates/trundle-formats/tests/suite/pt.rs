@@ -31,39 +31,37 @@ fn tuple(items: &[i32]) -> Vec<u8> {
     [b"(", &items.iter().flat_map(|item| int(*item)).collect::<Vec<_>>()[..], b"t"].concat()
 }
 
-/// Returns the pickle code of a storage of the class `class` with 60 elements in the member `key`.
+/// A storage of this class with 60 elements, in the member `key`.
 fn storage(class: &str, key: &str) -> Vec<u8> {
     let class = format!("ctorch\n{class}\n").into_bytes();
     [b"(", &text("storage")[..], &class, &text(key), &text("cpu"), &int(60), b"tQ"].concat()
 }
 
-/// Returns the pickle code of a tensor in `storage`.
 fn tensor(storage: &[u8], offset: i32, sizes: &[i32], strides: &[i32]) -> Vec<u8> {
     let hooks = b"\x89ccollections\nOrderedDict\n)R";
     let numbers = [int(offset), tuple(sizes), tuple(strides)].concat();
     [b"ctorch._utils\n_rebuild_tensor_v2\n(", storage, &numbers, hooks, b"tR"].concat()
 }
 
-/// Returns the code of `bytes_of("0")` with `more` after the arguments of the function that builds the tensor.
+/// `bytes_of("0")` with `more` after the arguments of the function that builds the tensor.
 fn tensor_with(more: &[u8]) -> Vec<u8> {
     let mut plain = bytes_of("0");
     plain.truncate(plain.len() - 2);
     [&plain[..], more, b"tR"].concat()
 }
 
-/// Returns the code of a tensor of bytes with the shape [2, 3], which begins at offset 2 of the storage `key`.
+/// Bytes of the shape [2, 3], at offset 2 of the storage `key`.
 fn bytes_of(key: &str) -> Vec<u8> {
     tensor(&storage("ByteStorage", key), 2, &[2, 3], &[3, 1])
 }
 
-/// Returns a pickle of a dict.
 fn dict(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let entries: Vec<u8> =
         entries.iter().flat_map(|(key, value)| [text(key), value.clone()].concat()).collect();
     [b"\x80\x02}q\x00(", &entries[..], b"u."].concat()
 }
 
-/// Returns the members of a file: this pickle, and two storages of the bytes 0 to 59.
+/// The members of a file with this pickle, and two storages of the bytes 0 to 59.
 fn members(pickle: &[u8]) -> Vec<Member> {
     let data: Vec<u8> = (0..60).collect();
     vec![
@@ -79,7 +77,7 @@ fn file(pickle: &[u8]) -> Vec<u8> {
     archive(&members(pickle))
 }
 
-/// Returns the problem of `entry`, which cannot be read, in a file that also has a valid tensor.
+/// The problem of `entry`, which cannot be read, next to a valid tensor.
 fn fault(entry: Vec<u8>) -> String {
     let file = open(file(&dict(&[("good", bytes_of("0")), ("bad", entry)]))).unwrap();
     let [bad] = file.unreadable() else { panic!("one that cannot be read: {file:?}") };
@@ -90,7 +88,7 @@ fn fault(entry: Vec<u8>) -> String {
 #[test]
 fn tensors_are_named_by_the_keys_that_lead_to_them() {
     let inner = dict(&[("w", bytes_of("0")), ("n", int(-7))]);
-    // Within another pickle, a pickle has neither its first two bytes nor its last one.
+    // A nested pickle has neither its first two bytes nor its last one.
     let inner = inner[2..inner.len() - 1].to_vec();
     let parameter =
         [b"ctorch._utils\n_rebuild_parameter\n(", &bytes_of("0")[..], b"\x88NtR"].concat();
@@ -183,7 +181,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         let only = "only row-major strides are read (shape";
         assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?})"));
     }
-    // The stride of an axis of size 1 has no effect, so it may have any value.
+    // The stride of an axis without effect may have any value.
     for (sizes, strides) in [
         (&[1, 3][..], &[7, 1][..]),
         (&[3, 1], &[1, 9]),
@@ -267,7 +265,7 @@ fn data_that_is_not_in_its_storage_is_refused() {
         format!("{start}[15] from element 1 on has 60 bytes, but its storage has 60")
     );
     assert!(said(&[0], &[1], 16).contains("from element 16 on has 0 bytes"));
-    // A member may be longer than the storage that it holds.
+    // A member may be longer than its storage.
     let mut shorter = storage("ByteStorage", "0");
     let at = shorter.len() - 6;
     shorter[at..at + 4].copy_from_slice(&7i32.to_le_bytes());
@@ -275,14 +273,13 @@ fn data_that_is_not_in_its_storage_is_refused() {
     assert!(refused.ends_with("from element 2 on has 6 bytes, but its storage has 7"), "{refused}");
     let missing = refusal(file(&dict(&[("t", bytes_of("2"))])));
     assert_eq!(missing, "member \"t\": the archive has no member data/2");
-    // A key cannot lead out of the folder of the storages.
+    // Keys cannot lead to other members.
     let said = refusal(file(&dict(&[("t", bytes_of("../version"))])));
     assert_eq!(said, "member \"t\": the archive has no member data/../version");
 }
 
 #[test]
 fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
-    // Each list contains the previous list ten times.
     let mut bomb = b"\x80\x02]q\x00".to_vec();
     for level in 0..40u8 {
         let before = [b'h', level].repeat(10);
@@ -292,16 +289,13 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     assert_eq!(refusal(file(&bomb)), "the objects of the pickle are more than 262144");
     let many = [b"\x80\x02](", &[b'N'; 1 << 19][..], b"e."].concat();
     assert_eq!(refusal(file(&many)), "the objects of the pickle are more than 262144");
-    // Many items share one long key.
     let long = [&text(&"x".repeat(1 << 20))[..], b"q\x00"].concat();
     let keys = [b"\x80\x02}(", &long[..], b"N", &b"h\x00N".repeat(10_000), b"u."].concat();
     assert!(refusal(file(&keys)).contains("have names and strings of"));
-    // The list contains itself.
     assert_eq!(
         refusal(file(b"\x80\x02]q\x00h\x00a.")),
         "the objects of the pickle are nested more than 64 levels deep"
     );
-    // A long string is used in many places.
     let long = "x".repeat(1 << 20);
     let shared = [b"\x80\x02](", &text(&long)[..], b"q\x00", &b"h\x00".repeat(100), b"e."].concat();
     assert!(refusal(file(&shared)).contains("have names and strings of"));

@@ -1,5 +1,4 @@
-//! Tests of raw files, and of types that .npy does not have: a hint names the type of a file, and the elements are
-//! written unchanged.
+//! Tests of raw bytes, and of types that .npy does not have: read with a hint, written as bits.
 
 use std::fs;
 use std::io::Cursor;
@@ -21,23 +20,19 @@ fn described(dtype: DType, sizes: &[usize]) -> TensorHint {
     TensorHint::of(&StoredDType::new(dtype), &shape(sizes))
 }
 
-/// Returns bytes that count up from 0.
 fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|n| n as u8).collect()
 }
 
-/// Reads the data of a file with a hint.
 fn read(path: &Path, hint: &TensorHint) -> Result<Vec<u8>, Error> {
     TensorFile::open_as(path, hint)?.load(0, &mut |_| ())
 }
 
-/// Reads the data of a raw stream with a hint.
 fn stream(bytes: &[u8], hint: &TensorHint) -> Result<Vec<u8>, Error> {
     let reader = Cursor::new(bytes.to_vec());
     TensorFile::from_reader(raw(), hint, "pipe", reader)?.load(0, &mut |_| ())
 }
 
-/// Returns all types, the packed ones in each bit order.
 fn elements() -> Vec<StoredDType> {
     let mut elements = Vec::new();
     for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
@@ -48,7 +43,6 @@ fn elements() -> Vec<StoredDType> {
     elements
 }
 
-/// Returns the bytes of a file with one tensor.
 fn written(format: &Format, element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
@@ -149,7 +143,7 @@ fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
     assert!(matches!(problem(None, &[6]), Problem::Truncated { expected: 12, got: 10, .. }));
     assert!(matches!(problem(Some(3), &[4]), Problem::Truncated { expected: 8, got: 7, .. }));
     assert!(matches!(problem(Some(11), &[0]), Problem::OffsetBeyond { offset: 11, length: 10 }));
-    // The reader does not allocate the size that the hint states.
+    // The size in a hint does not cause an allocation.
     assert!(matches!(problem(Some(0), &[1 << 61]), Problem::Truncated { got: 10, .. }));
 }
 
@@ -171,7 +165,6 @@ fn raw_bytes_need_a_type_and_a_shape() {
     assert!(matches!(TensorFile::open(&path).unwrap_err().problem, Problem::HintMissing(_)));
 }
 
-/// Writes a .npy file whose bytes of data count up from 0.
 fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
     let (element, shape) = (StoredDType::new(dtype), shape(sizes));
     let bytes = counting(shape.bytes(dtype).unwrap());
@@ -238,7 +231,7 @@ fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     let path = folder.path().join("x.dat");
     let format =
         |hint: &TensorHint| TensorFile::open_as(&path, hint).map(|file| file.format().name());
-    // These bytes could also begin a .safetensors file: a length and an opening brace.
+    // These bytes could also begin a .safetensors file: a length and a brace.
     fs::write(&path, [42u64, 123].map(u64::to_le_bytes).concat()).unwrap();
     assert_eq!(format(&described(DType::U64, &[2])).unwrap(), "raw");
     let offset = TensorHint { offset: Some(8), ..described(DType::U64, &[1]) };
@@ -251,7 +244,7 @@ fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     npy(&folder.path().join("x.npy"), DType::U16, &[2]);
     fs::rename(folder.path().join("x.npy"), &path).unwrap();
     assert_eq!(format(&described(DType::BF16, &[2])).unwrap(), "npy");
-    // One byte is too few to recognise any format.
+    // Too few bytes to recognise a format.
     fs::write(&path, [7]).unwrap();
     assert_eq!(format(&described(DType::U8, &[1])).unwrap(), "raw");
 }

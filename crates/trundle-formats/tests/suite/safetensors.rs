@@ -1,4 +1,4 @@
-//! Tests of safetensors files: files of the safetensors package, files made by hand, and invalid ones.
+//! Tests of safetensors files: from its own package, made by hand, and invalid ones.
 
 use std::path::Path;
 
@@ -14,7 +14,6 @@ fn safetensors() -> &'static Format {
     Format::of(Path::new("x.safetensors")).unwrap()
 }
 
-/// Returns a file with this header and `data_bytes` bytes of data that count up from 0.
 fn file(header: &str, data_bytes: usize) -> Vec<u8> {
     let length = (header.len() as u64).to_le_bytes();
     let data: Vec<u8> = (0..data_bytes).map(|n| n as u8).collect();
@@ -29,7 +28,6 @@ fn refusal(bytes: Vec<u8>) -> String {
     support::refusal(safetensors(), bytes)
 }
 
-/// Returns a header with one tensor, "x".
 fn stating(dtype: &str, shape: &str, offsets: &str) -> String {
     format!(r#"{{"x":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
 }
@@ -48,7 +46,6 @@ fn named<'a>(header: &'a Header, bytes: &'a [u8]) -> NamedTensor<'a> {
     NamedTensor { name: &header.name, element: &header.element, shape: &header.shape, bytes }
 }
 
-/// Reads all tensors of a file and returns the bytes of a new file with them.
 fn copied(file: &mut TensorFile) -> Vec<u8> {
     let data = read(file).unwrap();
     let tensors = file.headers().iter().zip(&data);
@@ -56,7 +53,7 @@ fn copied(file: &mut TensorFile) -> Vec<u8> {
     written(&tensors, file.metadata())
 }
 
-/// All types of the format: the format's name, the number of bits, and trundle's name.
+/// All types of the format: its name, the number of bits, and trundle's name.
 const DTYPES: [(&str, usize, &str); 22] = [
     ("BOOL", 8, "boolean"),
     ("F4", 4, "f4e2m1"),
@@ -92,14 +89,14 @@ fn every_type_is_read_and_written_as_it_was() {
         assert_eq!((&*header.name, header.element.name()), ("x", name));
         assert_eq!((header.data_bytes, *header.shape == [2, 4]), (bits, true));
         let again = copied(&mut opened);
-        // The new file differs only in the spaces that follow the header.
+        // Only the padding after the header differs.
         let start = bytes.len() - bits;
         let spaces = start.next_multiple_of(8) - start;
         assert_eq!(again.len(), bytes.len() + spaces);
         assert_eq!(&again[8..start], &bytes[8..start]);
         assert!(again[start..start + spaces].iter().all(|byte| *byte == b' '));
         assert_eq!(&again[start + spaces..], &bytes[start..]);
-        // trundle moves the types that it does not have as bits, and knows no values of them.
+        // Types that trundle does not have are moved as bits, without values.
         let element = &opened.headers()[0].element;
         let has_value = !name.starts_with("f6e") && !name.ends_with("fnuz");
         assert_eq!(element.value_at(&[1; 8], 0).is_some(), has_value, "{name}");
@@ -284,7 +281,7 @@ fn a_stream_is_read_from_front_to_back() {
     whole.copy_to(1, &mut copied, &mut |_| ()).unwrap();
     assert_eq!(copied, [1, 2]);
     assert!(whole.load(0, &mut |_| ()).is_err());
-    // The reader skips a tensor that is not wanted.
+    // A tensor that is not needed is skipped.
     assert_eq!(stream(file(header, 3)).load(1, &mut |_| ()).unwrap(), [1, 2]);
     let short = stream(file(header, 2)).load(1, &mut |_| ()).unwrap_err();
     assert!(short.to_string().contains("truncated"), "{short}");

@@ -9,7 +9,7 @@ use trundle_formats::{
     Described, FORMATS, Format, Header, NamedTensor, Order, StoredDType, TensorFile, crc32,
 };
 
-/// Returns a file that is assembled from its skeleton and its data. The parts are written in reverse order.
+/// Assembles a file from its skeleton and its data, from the end to the start.
 fn backwards(
     format: &Format,
     tensors: &[NamedTensor<'_>],
@@ -59,7 +59,7 @@ proptest! {
         let mut filled = Vec::new();
         for (element, sizes, byte) in &tensors {
             let mut sizes = sizes.clone();
-            // With an even number of elements, packed elements fill whole bytes.
+            // An even number of packed elements fills whole bytes.
             sizes.push(2);
             let (element, shape) = (&elements[*element], Shape::new(sizes).unwrap());
             let bytes = vec![*byte; shape.bytes(element.width()).unwrap()];

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use trundle_core::Shape;
 use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
 
-/// Returns the path of a file in the folder of test data.
 pub(crate) fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }
@@ -24,14 +23,13 @@ pub(crate) fn stream(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFi
     TensorFile::from_reader(format, &TensorHint::default(), "pipe", Cursor::new(bytes))
 }
 
-/// Returns the problem of a file that is refused when it is opened.
 pub(crate) fn refusal(format: &'static Format, bytes: Vec<u8>) -> String {
     let error = open(format, bytes).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
 }
 
-/// Returns the data of all tensors, after checking that both methods of reading agree.
+/// Returns the data of all tensors, read by both methods.
 pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     let mut tensors = Vec::new();
     for index in 0..file.headers().len() {
@@ -46,13 +44,12 @@ pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     Ok(tensors)
 }
 
-/// Returns the names and the data of all tensors.
 pub(crate) fn named(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
     Ok(names.into_iter().zip(read(file)?).collect())
 }
 
-/// Checks that a file is refused if it ends too early, at whatever byte.
+/// Checks that a file is refused wherever it ends too early.
 pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
     for end in 0..whole.len() {
         let said = refusal(format, whole[..end].to_vec());
@@ -61,8 +58,8 @@ pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
     }
 }
 
-/// Checks that a file with one changed byte is either refused or read without an error. Each byte is replaced by each
-/// of `others`, and by itself with the lowest bit flipped.
+/// Checks that a file with one changed byte is either refused or read. Each byte is replaced by each of `others`, and
+/// by itself with the lowest bit flipped.
 pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &[u8]) {
     for at in 0..whole.len() {
         for byte in others.iter().copied().chain([whole[at] ^ 1]) {
@@ -77,7 +74,6 @@ pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &
     }
 }
 
-/// Returns the names in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =

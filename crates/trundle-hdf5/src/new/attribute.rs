@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The attribute of the climate conventions whose value is an element of the dataset.
 pub(super) const FILL_VALUE: &str = "_FillValue";
 
-/// The most bytes of data in an attribute message. Longer strings are stored in a heap.
+/// The most bytes of data in an attribute message. Longer strings go to a heap.
 const MOST_STRING_BYTES: usize = 60_000;
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Encoded {
 pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     let too_long = |_| Error::unsupported("an attribute's name is too long");
     let name_bytes = u16::try_from(name.len() + 1).map_err(too_long)?;
-    // The bytes are: version 3, no flags, three sizes, and character set 1 (UTF-8).
+    // Version 3, no flags, three sizes, and character set 1 (UTF-8).
     let mut out = Encoder::default();
     out.u8(3)
         .u8(0)
@@ -40,8 +40,7 @@ pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// Encodes a JSON value. A value that HDF5 attributes cannot represent, such as an object, is written as a string of
-/// JSON.
+/// Encodes a JSON value. Values that HDF5 attributes cannot represent, such as objects, are written as JSON text.
 pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
     let (elements, sizes) = match value {
         Value::Array(list) => (&list[..], vec![list.len() as u64]),
@@ -69,7 +68,6 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         return strings(std::iter::once(&value.to_string()[..]), &[], heap);
     };
     if data.len() > MOST_STRING_BYTES {
-        // The data is too long for a message.
         return strings(std::iter::once(&value.to_string()[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
@@ -98,7 +96,7 @@ fn strings<'a>(
 
 pub(super) fn string(text: &str) -> Encoded {
     let mut out = Encoder::default();
-    // The string is UTF-8 and ends with NUL.
+    // NUL-terminated UTF-8.
     let width = (text.len() + 1) as u32;
     out.u32(0x10 << 8 | 0x10 | 3).u32(width);
     Encoded { datatype: out.0, space: dataspace(&[]), data: [text.as_bytes(), b"\0"].concat() }
@@ -110,7 +108,7 @@ pub(super) fn var_strings(strings: &[&str], sizes: &[u64], heap: &mut Heap<'_>) 
     Encoded { datatype, space: dataspace(sizes), data }
 }
 
-/// Encodes lists of references in a heap. Each list contains one reference, which is to the scale of an axis.
+/// Encodes lists of one reference each, in a heap: the scale of each axis.
 pub(super) fn references(addresses: &[u64], heap: &mut Heap<'_>) -> Encoded {
     let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarReferences });
     let data = addresses.iter().flat_map(|address| heap.add(&address.to_le_bytes(), 1)).collect();

@@ -12,13 +12,12 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     pub(super) width: usize,
-    /// The datatype message.
     pub(super) encoded: Vec<u8>,
     datatype: Datatype,
 }
 
 impl Element {
-    /// Returns the type with a name in numpy's notation, or the type `bf16`.
+    /// Returns the type of a name in numpy's notation, or of `bf16`.
     ///
     /// # Errors
     /// If HDF5 has no such type.
@@ -56,14 +55,12 @@ impl Element {
         Ok(Element { width, encoded: encoded(&datatype), datatype })
     }
 
-    /// Converts an element from little-endian to the stored byte order.
     pub(super) fn stored(&self, little: Vec<u8>) -> Vec<u8> {
         // Reversing bytes is its own inverse.
         self.datatype.to_little_endian(little)
     }
 
-    /// Encodes a fill value with this type from JSON, which must be a number, or a float in base 64. Returns `None` if
-    /// it is neither.
+    /// Encodes a fill value in this type from JSON: a number, or a float in base 64. `None` if it is neither.
     pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
@@ -94,12 +91,11 @@ impl Element {
     }
 }
 
-/// Writes the start of a datatype message of version 1: the class, the flags and the size.
 fn head(out: &mut Encoder, class: u8, flags: u32, width: usize) {
     out.u32(flags << 8 | 0x10 | u32::from(class)).u32(width as u32);
 }
 
-/// Encodes a datatype message. Types that can only be read become opaque bytes.
+/// Encodes a datatype message. Types that are only read become opaque bytes.
 pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
     let width = datatype.width;
     let mut out = Encoder::default();
@@ -110,7 +106,7 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
         }
         Class::Float { kind, is_big } => {
             let sizes = kind.sizes();
-            // The flags state that the leading 1 of the mantissa is implied, and the position of the sign.
+            // The leading 1 of the mantissa is implied, and the position of the sign.
             head(&mut out, 1, u32::from(*is_big) | 2 << 4 | sizes[6] << 8, width);
             out.u16(0).u16(sizes[0] as u16);
             sizes[1..5].iter().for_each(|size| {
@@ -119,7 +115,7 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.u32(sizes[5]);
         }
         Class::Complex { kind, is_big } => {
-            // As in files of h5py, the type is a compound of version 3 with two members, whose offsets have 1 byte.
+            // As h5py writes it: a compound of version 3 with two members, whose offsets have 1 byte.
             let part = Class::Float { kind: *kind, is_big: *is_big };
             let part = encoded(&Datatype { width: width / 2, class: part });
             out.u32(2 << 8 | 0x30 | 6).u32(width as u32);
@@ -130,9 +126,9 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.u32(2 << 8 | 0x30 | 8).u32(1).bytes(&encoded(&Datatype { width: 1, class: base }));
             out.bytes(b"FALSE\0TRUE\0\0\x01");
         }
-        // The string is ASCII and padded with NUL, like numpy's.
+        // NUL-padded ASCII, like numpy's.
         Class::String { .. } => head(&mut out, 3, 1, width),
-        // The string has variable length, is UTF-8, and ends with NUL.
+        // NUL-terminated UTF-8 of variable length.
         Class::VarString => {
             head(&mut out, 9, 0x101, width);
             let base = Class::Integer { is_signed: false, is_big: false };

@@ -6,7 +6,6 @@ use crate::error::Error;
 
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
-/// A buffer of bytes to which little-endian numbers are appended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Encoder(pub(super) Vec<u8>);
 
@@ -33,7 +32,7 @@ impl Encoder {
     }
 }
 
-/// Encodes an object header of version 2. `messages` contains the type and the body of each message.
+/// Encodes an object header of version 2 from the types and bodies of messages.
 ///
 /// # Errors
 /// If a message or the header is too long.
@@ -47,7 +46,7 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     }
     let length = u32::try_from(body.0.len());
     let length = length.map_err(|_| Error::unsupported("more than 4 GiB of metadata"))?;
-    // Flag 2 means that the total length has 4 bytes.
+    // Flag 2: the total length has 4 bytes.
     let mut out = Encoder::default();
     out.bytes(b"OHDR").u8(2).u8(2).u32(length).bytes(&body.0);
     let sum = jenkins_lookup3(&out.0);

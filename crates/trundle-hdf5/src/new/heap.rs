@@ -1,26 +1,24 @@
-//! Encodes global heaps, which contain values of variable length.
+//! Encodes global heaps, for values of variable length.
 
 use super::encode::Encoder;
 
 const FEWEST_BYTES: usize = 4096;
 
-/// The most objects in a heap.
 const MOST_OBJECTS: usize = 1 << 15;
-/// The most bytes in a heap. A single object that is larger gets a heap of its own.
+/// The most bytes in a heap. A larger object gets a heap of its own.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The size in bytes of a reference to an object in a heap: length, address and index.
+/// The bytes of a reference to an object in a heap: length, address and index.
 pub(super) const ELEMENT_BYTES: usize = 16;
 
-/// The size in bytes of a heap's header and of an object's header.
+/// The bytes of the header of a heap, and of an object in it.
 const HEAD_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
-    /// The addresses of the heaps. The list is empty until they are known.
+    /// The addresses of the heaps; empty until they are known.
     addresses: &'a [u64],
-    /// Whether a single string is stored in the attribute, as netCDF does. Otherwise it is stored in a heap, as h5py
-    /// does.
+    /// Whether a single string is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_strings: bool,
     heaps: Vec<(Encoder, usize)>,
 }
@@ -30,7 +28,7 @@ impl Heap<'_> {
         Heap { addresses, has_own_strings, heaps: Vec::new() }
     }
 
-    /// Adds an object of `count` elements. Returns the reference to it, which is null if the object is empty.
+    /// Adds an object of `count` elements. Returns the reference to it, or a null reference if it is empty.
     pub(super) fn add(&mut self, bytes: &[u8], count: usize) -> Vec<u8> {
         if bytes.is_empty() {
             return vec![0; ELEMENT_BYTES];
@@ -44,7 +42,7 @@ impl Heap<'_> {
         let at = self.heaps.len() - 1;
         let (heap, objects) = &mut self.heaps[at];
         *objects += 1;
-        // The index, the reference count and the length.
+        // Index, reference count and length.
         heap.u16(*objects as u16).u16(1).u32(0).u64(bytes.len() as u64).bytes(bytes);
         heap.0.resize(heap.0.len().next_multiple_of(8), 0);
         let mut element = Encoder::default();

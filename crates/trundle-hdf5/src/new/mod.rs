@@ -1,8 +1,8 @@
 //! Encodes the metadata of a new file, and assigns positions to its data.
 //!
-//! The metadata precedes the data. It consists of the superblock, groups, datasets, and heaps of strings and
-//! references. The lengths of these blocks do not depend on the addresses. So all blocks are encoded twice: the first
-//! time to learn their lengths and so the addresses, and the second time with the addresses.
+//! The metadata precedes the data: superblock, groups, datasets, and heaps of strings and references. Lengths do not
+//! depend on addresses, so all blocks are encoded twice: first to learn the lengths, which give the addresses, then
+//! with the addresses.
 
 mod attribute;
 mod datatype;
@@ -25,7 +25,7 @@ use crate::attributes::Attributes;
 use crate::error::Error;
 use crate::header::kind;
 
-/// A dataset that is to be written. It is contiguous and row-major.
+/// A dataset to be written, contiguous and row-major.
 #[derive(Clone, Debug, Default)]
 pub struct NewDataset {
     /// The path below the root, without a leading or trailing slash.
@@ -36,11 +36,11 @@ pub struct NewDataset {
     pub dtype: String,
     /// The size of the data in bytes.
     pub bytes: u64,
-    /// The axis names. The list is empty if no axis has a name.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,
-    /// The bytes of the fill value in little-endian order; `None` if there is none.
+    /// The little-endian bytes of the fill value, if there is one.
     pub fill: Option<Vec<u8>>,
 }
 
@@ -49,7 +49,7 @@ pub struct NewDataset {
 pub struct NewFile {
     /// The bytes before the data.
     pub metadata: Vec<u8>,
-    /// The offset in the file of each dataset's data.
+    /// The file offset of each dataset's data.
     pub data: Vec<u64>,
 }
 
@@ -58,13 +58,13 @@ const DATA_ALIGNMENT: u64 = 64;
 
 const SUPERBLOCK_BYTES: u64 = 48;
 
-/// The type of a message that is only written. It states how a group stores its links.
+/// The type of a message that is only written: how a group stores its links.
 const GROUP_INFO: u16 = 0x0a;
 
-/// The addresses of all blocks. The list is empty until they are known.
+/// The addresses of all blocks; empty until they are known.
 #[derive(Debug, Default)]
 struct BlockAddresses {
-    /// The addresses of groups, datasets and dimensions without data, in the order of the tree.
+    /// Groups, datasets and dimensions without data, in the order of the tree.
     objects: Vec<u64>,
     heaps: Vec<u64>,
     data: Vec<u64>,
@@ -78,8 +78,8 @@ impl BlockAddresses {
 }
 
 impl NewFile {
-    /// Encodes a file with these datasets. `groups` contains attributes of groups by path; the path of the root is
-    /// empty. Groups without datasets are written too.
+    /// Encodes a file with these datasets. `groups` maps paths to attributes; the root's path is empty. Groups without
+    /// datasets are written too.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if HDF5 does not allow a type or a name.
@@ -189,7 +189,6 @@ fn encoded(
 
 type Messages = Vec<(u16, Vec<u8>)>;
 
-/// The attributes that describe the axes.
 type Named = Vec<(&'static str, Encoded)>;
 
 fn group(
@@ -199,7 +198,7 @@ fn group(
     addresses: &BlockAddresses,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
-    // In compact storage, links are messages in the header. The links are in the order of their creation.
+    // Compact storage: links are messages in the header, in creation order.
     let mut info = Encoder::default();
     info.u8(0).u8(1).u64(children.len() as u64).u64(UNDEFINED).u64(UNDEFINED);
     let mut messages = vec![(kind::LINK_INFO, info.0), (GROUP_INFO, vec![0, 0])];
@@ -207,8 +206,7 @@ fn group(
         let name = tree.nodes[*child].name.as_bytes();
         let length = u16::try_from(name.len());
         let length = length.map_err(|_| Error::unsupported("a name of more than 65535 bytes"))?;
-        // The flags state that the length of the name has 2 bytes, and that the creation order and the character set
-        // (UTF-8) are present.
+        // The name length has 2 bytes; creation order and character set (UTF-8) are present.
         let mut link = Encoder::default();
         link.u8(1).u8(0x01 | 0x04 | 0x10).u64(order as u64).u8(1).u16(length).bytes(name);
         link.u64(addresses.object(*child));
@@ -230,8 +228,7 @@ fn dataset(
     let mut layout = Encoder::default();
     let address = if dataset.bytes == 0 { UNDEFINED } else { address };
     layout.u8(3).u8(1).u64(address).u64(dataset.bytes);
-    // The bytes are: version 2, late allocation (2), the fill value is written if it is set (2), the value is defined
-    // (1).
+    // Version 2, late allocation (2), the fill value is written if it is set (2), and it is defined (1).
     let mut fill = Encoder::default();
     let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
     let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();

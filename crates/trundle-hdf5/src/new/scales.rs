@@ -1,4 +1,4 @@
-//! Writes axis names as dimension scales of netCDF-4 where possible, otherwise as labels.
+//! Writes axis names as dimension scales (netCDF-4), or as labels.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,19 +11,18 @@ use crate::error::Error;
 
 #[derive(Debug, Default)]
 pub(super) struct Scales {
-    /// The objects that are scales, each with its dimension id of netCDF-4.
+    /// The objects that are scales, with their dimension ids of netCDF-4.
     ids: HashMap<usize, usize>,
-    /// For each other object, the scale of each axis.
+    /// The scale of each axis of the other objects.
     lists: HashMap<usize, Vec<usize>>,
 }
 
 impl Scales {
-    /// Finds a scale for each axis of every dataset that has names for all axes.
+    /// Finds a scale for each axis of every dataset whose axes are all named.
     ///
-    /// The scale of an axis is a dataset with the axis's name and length, in the same group or in one above it. If
-    /// there is none, it is a new dimension without data. If another object already has the name, all axes of the
-    /// dataset get labels instead of scales, because the netCDF library cannot open a dataset that has scales for only
-    /// some axes.
+    /// The scale is a dataset with the axis's name and length, in the same group or one above, otherwise a new
+    /// dimension without data. If another object has the name, all axes of the dataset get labels instead, because the
+    /// netCDF library cannot open a dataset with scales for only some axes.
     pub(super) fn of(datasets: &[NewDataset], mut tree: Tree) -> (Tree, Scales) {
         let mut scales = Scales::default();
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -58,12 +57,12 @@ impl Scales {
         (tree, scales)
     }
 
-    /// Returns whether the file has scales. Every netCDF file has some.
+    /// Returns whether there are any scales, as in every netCDF file.
     pub(super) fn are_there(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    /// Returns the attributes that describe the axes of the object `at` in the tree.
+    /// Returns the axis attributes of the object `at` in the tree.
     pub(super) fn attributes(
         &self,
         at: usize,
@@ -75,7 +74,7 @@ impl Scales {
         if let Some(id) = self.ids.get(&at) {
             let name = match dataset.path.rsplit('/').next() {
                 Some(name) if !name.is_empty() => name.to_owned(),
-                // netCDF-4 gives this name to a dimension without a variable.
+                // netCDF-4's name for a dimension without a variable.
                 _ => {
                     let size = dataset.shape.first().copied().unwrap_or(0);
                     format!("This is a netCDF dimension but not a netCDF variable. {size:>10}")
@@ -103,7 +102,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Returns the object's index in the tree. Adds the object if it does not exist.
+    /// Returns the object's index in the tree, and adds the object if needed.
     fn within(self, tree: &mut Tree) -> Result<usize, Error> {
         match self {
             Wanted::Is(at) => Ok(at),
@@ -114,8 +113,8 @@ impl Wanted {
     }
 }
 
-/// Finds the scale for an axis of the dataset at `path`, in the group of the dataset or in one above it. Returns `None`
-/// if each of these groups has another object with the name.
+/// Finds the scale for an axis of the dataset at `path`: in its group or one above. `None` if other objects have the
+/// name in all of these groups.
 fn wanted(
     datasets: &[NewDataset],
     tree: &Tree,
@@ -126,7 +125,7 @@ fn wanted(
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
-    // If there is no scale yet, use the free path in the highest group.
+    // Without a scale, the free path in the highest group is used.
     let (mut free, mut group) = (None, path);
     while !group.is_empty() {
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
@@ -147,13 +146,13 @@ fn wanted(
     free
 }
 
-/// Returns whether a dataset is the coordinate of axes with this name and length: it has one axis, which has that name.
+/// Returns whether a dataset is the coordinate of axes with this name and length: it has one axis, with that name.
 fn is_coordinate(dataset: &NewDataset, name: &str, size: u64) -> bool {
     dataset.shape[..] == [size] && dataset.dimension_names[..] == [Some(name.to_owned())]
 }
 
-/// Finds datasets that have the name of an axis in their group or below it, but are not the coordinate of the axis.
-/// Adds the prefix of netCDF-4 to their names, which netCDF readers remove.
+/// Adds netCDF-4's prefix, which netCDF readers remove, to datasets that have the name of an axis in their group or
+/// below but are not its coordinate.
 pub(super) fn leave_names_to_dimensions(datasets: &mut [NewDataset]) {
     let split = |path: &str| -> (String, String) {
         let (group, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::NewDataset;
 use crate::error::Error;
 
-/// All objects. The first one is the root.
+/// All objects. The first is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
@@ -24,7 +24,7 @@ pub(super) enum NodeKind {
     Group(Vec<usize>),
     /// The dataset with this index.
     Dataset(usize),
-    /// A dimension without a dataset, with its size.
+    /// A dimension of this size, without a dataset.
     Dimension(u64),
 }
 
@@ -32,7 +32,7 @@ impl Tree {
     /// Makes the tree of the datasets and groups.
     ///
     /// # Errors
-    /// If a path is invalid, is used twice, or is inside a dataset.
+    /// If a path is invalid, used twice, or inside a dataset.
     pub(super) fn of<'a>(
         datasets: &[NewDataset],
         groups: impl Iterator<Item = &'a String>,

@@ -17,7 +17,7 @@ use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, 
 /// A disk on which short reads and writes are so cheap that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// A disk on which short reads and writes are so expensive that `TURNED` is planned with two passes.
+/// A disk on which `TURNED` is planned with two passes.
 const TWO_PASSES: Storage = Storage::HDD;
 
 const SIZES: [usize; 3] = [40, 60, 50];
@@ -58,10 +58,9 @@ fn asks(chain: &str) -> Asks {
 
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// The moment when the first note has been written to the journal.
+    /// When the first note has been written to the journal.
     Noted,
-    /// `Phase(name, n, bytes)`: the moment in the n-th phase with this name (the first has n = 1) at which this many
-    /// bytes are done.
+    /// `Phase(name, n, bytes)`: in the n-th phase of this name (the first has n = 1), after this many bytes.
     Phase(&'static str, usize, usize),
 }
 
@@ -111,14 +110,14 @@ impl Observer for Interrupter {
     }
 }
 
-/// A folder that contains the sources. All jobs write the same output in this folder.
+/// A folder with the sources, in which all jobs write the same output.
 struct Sandbox {
     folder: TempDir,
 }
 
 impl Sandbox {
     fn new() -> Sandbox {
-        // Use a folder in memory if there is one: its files are fast to sync.
+        // Files in memory are fast to sync.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let sandbox = Sandbox { folder };
         let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -212,7 +211,6 @@ impl Sandbox {
         self.taken()
     }
 
-    /// Reads the output and removes it.
     fn taken(&self) -> Vec<u8> {
         let bytes = fs::read(self.path("out")).unwrap();
         fs::remove_file(self.path("out")).unwrap();
@@ -227,8 +225,7 @@ impl Sandbox {
     }
 }
 
-/// Returns groups of different jobs. In each group, every job differs from the first job in the property that is the
-/// name of the group.
+/// Returns groups of different jobs: each differs from the first of its group in the property that names the group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -343,8 +340,7 @@ fn no_job_goes_on_with_another() {
             let output = said.contains("the output's format, names or metadata");
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
-        // A resumed run uses the budget and the storage that the journal states, not the budget and storage of the
-        // new request.
+        // A resumed run uses the budget and the storage of the journal, not of the new request.
         let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
         assert!(sandbox.taken() == expected, "{name}");
@@ -384,7 +380,7 @@ fn a_journal_that_was_changed_is_found_out() {
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into different tiles"), "{error}");
-    // This journal claims that more was done than is true.
+    // This journal claims more than was done.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
@@ -392,7 +388,7 @@ fn a_journal_that_was_changed_is_found_out() {
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
-/// Returns jobs, each with a moment for interrupting its run. Some need intermediates.
+/// Returns jobs, with and without intermediates, and the moments at which they are interrupted.
 fn moments() -> Vec<(Asks, Moment)> {
     let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
     let several = |chains: [&str; 3]| Asks {
@@ -438,8 +434,7 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
                     continue;
                 }
                 changes += 1;
-                // At such a moment, the changed byte belongs to the first tensor of the output, and the resumed run
-                // does both passes of that tensor again.
+                // The changed byte belongs to the first tensor of the output, whose two passes run again.
                 let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
                 match sandbox.resume(&asks, true) {
                     Ok(_) => {
@@ -458,7 +453,7 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
     }
 }
 
-/// Flips a bit of a written byte after the header. Returns false if no such byte has been written.
+/// Flips a bit of a written byte after the header; false if there is none yet.
 fn changed(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap();
     let written: Vec<usize> = (600..bytes.len()).filter(|at| bytes[*at] != 0).collect();
