@@ -1,4 +1,4 @@
-//! Scratch memory for a tensor, which a call uses and then frees.
+//! Scratch memory for a tensor during a call.
 
 use pyo3::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::recycled::Block;
 
 pub(crate) struct Apart {
     memory: ArrayMemory,
-    // Either `_block` or `_scratch` owns the memory.
+    // One of them owns the memory.
     _block: Option<Block>,
     _scratch: Option<GpuScratch>,
 }

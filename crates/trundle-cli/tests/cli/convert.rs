@@ -1,5 +1,4 @@
-//! `trundle convert`, which writes other formats and orders. The outputs are read without the program's own
-//! code.
+//! `trundle convert`. Outputs are read without the program's own code.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use crate::{Workdir, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// Returns the row-major bytes of the only tensor of a file. Checks that the tensor has this shape.
+/// The row-major bytes of the only tensor, after checking its shape.
 fn elements(place: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
     let file = place.read(name);
     let of_npy = |file: &[u8]| {
@@ -38,14 +37,12 @@ fn elements(place: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u
     }
 }
 
-/// Whether an .npy file contains this tensor, in Fortran order or in C order.
 fn is_stored(file: &[u8], tensor: &Tensor, fortran: bool) -> bool {
     let said = if fortran { "'fortran_order': True" } else { "'fortran_order': False" };
     let header = String::from_utf8_lossy(&file[..128.min(file.len())]).into_owned();
     Tensor::read(file, tensor.width) == *tensor && header.contains(said)
 }
 
-/// Returns the options that describe a raw file.
 fn hints(name: &str, shape: &[usize]) -> String {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     match name.ends_with(".bin") {
@@ -56,7 +53,7 @@ fn hints(name: &str, shape: &[usize]) -> String {
 
 #[test]
 fn every_format_becomes_every_other_and_itself_again() {
-    // If only a third of the cases is tried, each third has a shape of several axes and a degenerate shape.
+    // Each third of the cases has a shape of several axes and a degenerate shape.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
         let place = Workdir::new();
@@ -94,7 +91,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     place.write("f.npy", &tensor.file(FORTRAN));
     place.run("convert f.npy -o same.npy").done();
     assert!(is_stored(&place.read("same.npy"), &tensor, true));
-    // The file is moved in tiles. `--resume` is given although there is nothing to resume.
+    // In tiles, and with nothing to resume.
     let small = "--max-mem 8K --storage ssd --resume --verify";
     for (to, row_major) in [("x.npy", false), ("x.npz", false), ("y.npy", true), ("x.bin", false)] {
         let own = format!("convert f.npy -o {to}");
@@ -151,7 +148,6 @@ fn several_tensors_keep_names_order_and_metadata() {
     place.run(&format!("convert m.npz -o only.dat {only}")).done();
     assert_eq!(Tensor::read(&place.read("only.dat"), 4).bytes, a.bytes);
     refused(&place, &[("convert m.npz -o x.npy", 2, "--tensor NAME picks one")]);
-    // `--row-major` applies only to the selected tensors.
     let (c, d) = (Tensor::noise("'<f4'", 4, &[3, 5]), Tensor::noise("'<u2'", 2, &[4, 3]));
     let both = npz::archive(&[("c.npy", c.file(FORTRAN)), ("d.npy", d.file(FORTRAN))]);
     place.write("both.npz", &both);

@@ -1,4 +1,4 @@
-//! Encoded Zarr chunks that are copied without being decoded.
+//! Encoded Zarr chunks that are copied without decoding.
 
 use std::fs;
 
@@ -8,9 +8,8 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// Returns a folder with a u16 tensor in an .npy file and in a store. The store has chunks of [1, 4, 3],
-/// perhaps in shards. Its metadata has a wrong compression level, so that encoding a chunk again changes
-/// its bytes.
+/// A u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], perhaps in shards. The store's metadata has a
+/// wrong compression level, so that encoding a chunk again changes its bytes.
 fn with_store(shape: &[usize], shards: &str) -> Workdir {
     let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -28,7 +27,7 @@ fn count(place: &Workdir, chain: &str, args: &str) -> Value {
     place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Applies a chain to the store. Compares the result with the result of the same chain on the .npy file.
+/// Compares the result of a chain on the store with that on the .npy file.
 fn moved(place: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(place.path("y.zarr"));
     place.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();
@@ -45,7 +44,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         ("roll(shift=[1, -3], axes=[0, 2])", 45, "0/1/1", "1/1/0"),
         ("flip(axes=0)", 45, "4/1/0", "0/1/0"),
         ("slice(starts=[2, 4], stops=[4, 10], axes=[0, 1])", 12, "2/2/1", "0/1/1"),
-        // The chunks have size 1 along the first axis, so this axis may move to any position.
+        // Chunks have size 1 along the first axis, which may move anywhere.
         ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
     ] {
         assert_eq!(count(&place, chain, ""), json!(chunks), "{chain}");
@@ -80,7 +79,7 @@ fn chunks_that_do_not_are_decoded() {
         assert_eq!(count(&place, chain, args), Value::Null, "{chain} {args:?}");
         moved(&place, chain, &format!("{args} --verify"));
     }
-    // Big-endian elements must be decoded, because outputs are little-endian.
+    // Outputs are little-endian, so big-endian elements are decoded.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["endian"] = json!("big");
@@ -94,10 +93,10 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     assert_eq!(count(&place, "roll(shift=2, axes=0)", ""), json!(9));
     moved(&place, "roll(shift=2, axes=0)", "--verify");
     assert_eq!(place.read("x.zarr/c/0/1/0"), place.read("y.zarr/c/1/1/0"));
-    // The shift is half the size of a shard.
+    // Half a shard.
     assert_eq!(count(&place, "roll(shift=1, axes=0)", ""), Value::Null);
     moved(&place, "roll(shift=1, axes=0)", "--verify");
-    // Outputs have the index of a shard at its end.
+    // Outputs have the shard index at the end.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["index_location"] = json!("start");
@@ -181,8 +180,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
         ("transpose(2, 0, 1) | roll(shift=3, axes=0)", json!([1, 2, 0]), "4/2/1", "2/4/2"),
         ("roll(shift=2, axes=0)", Value::Null, "4/1/0", "1/1/0"),
     ] {
-        // The order of axes within chunks changes only with --metadata-only, because readers must then
-        // transpose every chunk.
+        // Only with --metadata-only, because readers must then transpose every chunk.
         let expected = if order.is_null() { json!(45) } else { Value::Null };
         assert_eq!(count(&place, chain, ""), expected, "{chain}");
         assert_eq!(count(&place, chain, only), json!(45), "{chain}");
@@ -195,7 +193,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
         let chunk = |store: &str, index: &str| place.read(&format!("{store}/c/{index}"));
         assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
     }
-    // Moving the store again restores the order, by moving the elements or in the metadata.
+    // Moving it again restores the order.
     moved(&place, "transpose(2, 1, 0)", only);
     let info = place.run("info y.zarr --json").done().json();
     assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
@@ -231,7 +229,7 @@ fn what_metadata_alone_cannot_do_is_refused() {
     let npy = place.run("flip x.npy --axes 0 -o y.zarr --metadata-only");
     assert!(npy.stderr.contains("metadata only: the source has no chunks"), "{npy:?}");
     let shards = with_store(&[6, 10, 9], "--shards 2,4,9");
-    // The chunks of a shard are stored in row-major order, which the transposition must keep.
+    // Chunks are row-major within a shard.
     for (order, code) in [("1,0,2", Some(0)), ("2,0,1", Some(2))] {
         let chain = format!("transpose({order})");
         let out = "-o y.zarr --metadata-only --verify --force";

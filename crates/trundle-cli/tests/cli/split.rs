@@ -1,9 +1,9 @@
-//! `trundle split`, which divides a tensor along an axis and writes a file for each part.
+//! `trundle split`.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Workdir, safetensors};
 
-/// Returns the elements in a range along an axis.
+/// A range along an axis.
 fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
     let mut shape = of.shape.clone();
     shape[axis] = end - begin;
@@ -62,7 +62,7 @@ fn the_input_may_be_one_of_the_parts() {
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
     let place = Workdir::with(&[("a.npy", &whole)]);
-    // A truncated file, which lacks the last elements.
+    // Lacks the last elements.
     let bytes = whole.file(PLAIN);
     place.write("short.npy", &bytes[..bytes.len() - 4]);
     let before = place.contents();
@@ -120,7 +120,7 @@ fn formats_of_all_kinds_are_cut_and_made() {
     }
     place.write("w.bin", &trundle_testing::noise(15));
     place.run("split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
-    // The parts have 12 and 9 elements, so half of the last byte is unused.
+    // 12 and 9 elements: half of the last byte is unused.
     assert_eq!(["w-0.bin", "w-1.bin"].map(|name| place.read(name).len()), [6, 5]);
 }
 

@@ -1,5 +1,4 @@
-//! Zarr stores that are written without the program's own code, compared with the same arrays in .npy
-//! files.
+//! Zarr stores written without the program's own code, compared with .npy files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use trundle_testing::everything;
 use crate::npy::{self, Tensor};
 use crate::{Workdir, chance};
 
-/// Returns the metadata of an array in format version 3.
+/// For format version 3.
 pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
     json!({
         "zarr_format": 3,
@@ -38,8 +37,7 @@ fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Writes a store for an array of 2-byte elements. The chunks for which `is_missing` returns true are
-/// omitted.
+/// Writes 2-byte elements, without the chunks for which `is_missing` returns true.
 pub(crate) fn write_store(
     root: &Path,
     tensor: &Tensor,
@@ -60,7 +58,7 @@ pub(crate) fn write_store(
                 index.iter().zip(chunk).zip(&within).map(|((i, c), w)| i * c + w).collect();
             let is_there = at.iter().zip(shape).all(|(at, size)| at < size);
             let place = at.iter().zip(shape).fold(0, |place, (at, size)| place * size + at);
-            // The elements of a chunk beyond the array have an arbitrary value.
+            // Beyond the array, chunks have arbitrary elements.
             let element = if is_there { &tensor.bytes[2 * place..][..2] } else { b"??" };
             bytes.extend_from_slice(element);
         }
@@ -115,7 +113,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     }
 }
 
-/// Returns a random chain of one to three operators for an array of `rank` axes.
+/// One to three operators.
 fn some_chain(seed: &mut u64, rank: usize) -> String {
     let stages = (0..1 + chance(seed, 3)).map(|_| match chance(seed, 3) {
         0 => {
@@ -130,7 +128,6 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
     stages.collect::<Vec<_>>().join(" | ")
 }
 
-/// Copies all elements to a row-major .npy file.
 fn copied(place: &Workdir, from: &str, to: &str) {
     place.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
 }
@@ -174,7 +171,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
         let args =
             format!("apply {source} '{chain}' -o y.zarr --max-mem {memory} {sizes} {verify}");
         let run = place.run(&args);
-        // A chunk or shard, its copies and the tile may need more than the smallest limits.
+        // A chunk or shard, its copies and the tile may exceed the smallest limits.
         if run.code == Some(3) && memory.ends_with('K') {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
             refused += 1;
@@ -244,7 +241,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     copied(&place, "expected.npy", "same.npy");
     assert!(place.read("back.npy") == place.read("same.npy"));
 
-    // These names are invalid, or their paths conflict.
+    // Invalid names, and names with conflicting paths.
     for (names, word) in [
         (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
         (&["a//one.npy", "other.npy"], "empty or consists of dots only"),
@@ -255,7 +252,6 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     }
 }
 
-/// Returns the metadata of the array or group at a path.
 pub(crate) fn written(place: &Workdir, path: &str) -> Value {
     serde_json::from_slice(&place.read(&format!("{path}/zarr.json"))).unwrap()
 }
@@ -270,7 +266,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     of_wind["dimension_names"] = json!(["time", "lat", null]);
     of_wind["attributes"] = json!({ "units": "m/s", "levels": [10, {"deep": "\u{fc}"}] });
     fs::write(group.join("wind/zarr.json"), of_wind.to_string()).unwrap();
-    // An array of format version 2, as xarray writes it.
+    // Version 2, as xarray writes it.
     fs::create_dir_all(group.join("lat")).unwrap();
     let of_lat = json!({
         "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<u2", "compressor": null,
@@ -290,8 +286,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     let json = place.run("info g.zarr --json").done().json();
     assert_eq!(json["tensors"][1]["dimension_names"], json!(["time", "lat", null]));
 
-    // If the order of axes does not change, all metadata is kept. Otherwise, metadata that depends on it is
-    // dropped.
+    // Metadata that depends on the order of axes is dropped if the order changes.
     place.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
     assert_eq!(written(&place, "kept.zarr")["attributes"], said);
     let run = place.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
@@ -313,8 +308,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
         "the fill value of an array of version 2 with names of axes is its mask"
     );
 
-    // Merged axes have no names. If a single array of a group is selected, the output is a group, and both
-    // have their attributes.
+    // Merged axes have no names. A single array of a group stays in a group, with separate attributes.
     let only = "--tensor wind --only -o m.zarr";
     place.run(&format!("apply g.zarr 'a b c -> (a b) c' {only}")).done();
     let (group, merged) = (written(&place, "m.zarr"), written(&place, "m.zarr/wind"));
@@ -323,7 +317,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     assert_eq!(merged["attributes"]["title"], Value::Null);
     assert_eq!(group["attributes"]["title"], "wind");
 
-    // Other formats either keep the attributes as text, or the program warns that they are lost.
+    // Other formats keep the attributes as text, or there is a warning.
     place.run("convert y.zarr -o y.safetensors").done();
     place.run("convert y.safetensors -o again.zarr").done();
     assert_eq!(written(&place, "again.zarr")["attributes"], kept);
@@ -373,7 +367,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
     let flip = |from: &str, to: &str, more: &str| {
         place.run(&format!("flip {from} --axes 0 -o {to} {more}"))
     };
-    // The output replaces the source, or a file.
+    // Replaces the source, or a file.
     flip("x.zarr", "x.zarr", "--force --verify").done();
     assert!(!place.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", "--row-major").done();
@@ -418,11 +412,11 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             continue;
         }
         let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-        // The program has more than ten thousand files to write.
+        // There are more than ten thousand files to write.
         while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
         }
-        // The program is suspended while its state is checked.
+        // Suspended while its state is checked.
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
         assert_eq!(left()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -445,7 +439,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
         place.run("clean --force").done();
         assert_eq!(place.contents().len(), 1);
     }
-    // What a killed run has left does not disturb the next run.
+    // Leftovers of a killed run do not disturb the next.
     let mut child = place.command(&args).spawn().unwrap();
     while left().is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it is over too early");
@@ -552,7 +546,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     place.run("info x").done();
 }
 
-/// A zstd frame that claims to have 2^60 bytes.
+/// Claims to have 2^60 bytes.
 const BOMB: &[u8] = b"\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x10\x01\x00\x00";
 
 #[test]
@@ -589,7 +583,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         let left = place.contents();
         assert_eq!(left.len(), 1, "{left:?}");
     }
-    // A chunk that is larger than the memory limit is refused before anything is read.
+    // A chunk above the memory limit is refused before anything is read.
     let place = Workdir::new();
     write(&place, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
     place.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M").refused(3, "of memory are needed");

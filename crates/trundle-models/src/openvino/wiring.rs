@@ -1,4 +1,4 @@
-//! Finds the output that each input of a layer reads.
+//! The output that each input reads.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,18 @@ use roxmltree::Node;
 use super::layer::{Layer, Port, line};
 use crate::{Error, Result};
 
-/// An output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tap {
-    /// The layer's index in the file.
+    /// Index in the file.
     pub(super) layer: usize,
-    /// The output's index in the layer.
+    /// Index in the layer.
     pub(super) output: usize,
 }
 
-/// The output that each input of each layer reads.
+/// For each input of each layer.
 pub(super) struct Wiring(Vec<Vec<Tap>>);
 
 impl Wiring {
-    /// Reads the `<edge>` elements of a file.
     pub(super) fn read<'a>(
         layers: &[Layer],
         edges: impl Iterator<Item = Node<'a, 'a>>,
@@ -49,16 +47,14 @@ impl Wiring {
         layers.iter().zip(inputs).map(wired).collect::<Result<_>>().map(Wiring)
     }
 
-    /// Returns the outputs that a layer reads.
     pub(super) fn of(&self, layer: usize) -> &[Tap] {
         &self.0[layer]
     }
 }
 
-/// The ports at which edges may begin and end.
 struct Ends {
     layers: HashMap<u64, usize>,
-    /// The key is the layer's index and the port's number.
+    /// By the layer's index and the port's number.
     inputs: HashMap<(usize, u64), usize>,
     outputs: HashMap<(usize, u64), usize>,
 }
@@ -81,7 +77,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Finds the layer and the port that an edge names. Returns their indices.
+    /// The indices of the layer and the port that an edge names.
     fn end(
         &self,
         layers: &[Layer],

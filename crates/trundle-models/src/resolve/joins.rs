@@ -55,7 +55,7 @@ fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(parts)
 }
 
-/// Checks the listed sizes of the parts. One of them may be -1 and is then inferred.
+/// One size may be -1, which is inferred.
 fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if sizes.len() != outputs {
         let listed = sizes.len();
@@ -100,7 +100,7 @@ pub(super) fn concat(site: &mut Site, axis: i64) -> Checked<TensorId> {
     site.builder.joined(axis, &parts)
 }
 
-/// Whether two shapes have the same rank and the same sizes along all axes except `axis`.
+/// Equal rank, and equal sizes except along `axis`.
 fn agree_beside(axis: usize, one: &Shape, other: &Shape) -> bool {
     one.rank() == other.rank()
         && (0..one.rank()).all(|beside| beside == axis || one[beside] == other[beside])

@@ -1,8 +1,7 @@
 """The types of the package, written by hand; `python -m mypy.stubtest trundle` compares them with it.
 
-Functions return arrays of the type that they are given: numpy.ndarray with its dtype, torch.Tensor, or an
-array of the Array API. For other arguments, such as lists, they return a numpy.ndarray. The docstrings of
-the functions are in the package: `help(trundle.roll)`.
+Functions return arrays of the type that they are given: numpy.ndarray with its dtype, torch.Tensor, or an array of the
+Array API. For other arguments, such as lists, they return a numpy.ndarray. Docstrings are in the package.
 """
 
 from collections.abc import Mapping, Sequence

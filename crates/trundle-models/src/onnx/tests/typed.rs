@@ -1,4 +1,4 @@
-//! Models for which the caller gives the types of inputs.
+//! Input types given by the caller.
 
 use super::*;
 use crate::onnx::read_typed;
@@ -8,12 +8,12 @@ use trundle_core::DType;
 const F16: ElementType = ElementType::Fixed(DType::F16);
 const I64: ElementType = ElementType::Fixed(DType::I64);
 
-/// Returns a value that has only a name.
+/// Only a name.
 fn named(name: &str) -> ValueInfo {
     ValueInfo { name: name.to_owned(), r#type: None }
 }
 
-/// Returns a model that reshapes `x` to `shape`. The shape may be an initializer.
+/// Reshapes `x` to `shape`, which may be an initializer.
 fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
     let node = vec![node("Reshape", &["x", "shape"], &["y"], vec![])];
     let graph = Graph { node, input, initializer, output: vec![named("y")], ..Graph::default() };

@@ -3,7 +3,7 @@
 use super::Ir;
 use crate::{Dimension, ElementType, Model, PartialShape, ValueId};
 
-/// Returns the shape that an attribute of a Parameter states.
+/// As an attribute of a Parameter states it.
 fn shape(text: &str) -> Result<PartialShape, String> {
     let mut ir = Ir::new();
     ir.parameter("x", "f32", text);
@@ -113,7 +113,7 @@ fn kinds(model: &Model) -> Vec<&str> {
 #[test]
 fn layers_come_after_what_they_read() {
     let mut ir = Ir::new();
-    // Each of the layers 0 to 3 reads a later layer.
+    // Layers 0 to 3 read later layers.
     ir.result((1, 2));
     ir.layer("t", "Transpose", "opset1", "", &[(2, 3), (5, 0)], 1);
     ir.layer("r", "Roll", "opset7", "", &[(4, 0), (6, 0), (6, 0)], 1);

@@ -1,4 +1,4 @@
-//! Each version of Interpolate.
+//! Interpolate.
 
 use super::operators::made;
 use super::{refusal, said};
@@ -10,7 +10,7 @@ fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// Returns a resize to the sizes in input 1.
+/// To the sizes in input 1.
 fn resize(axes: Option<Integers>, coordinates: Coordinates, nearest: Nearest) -> Operator {
     Operator::Resize {
         scales: None,
