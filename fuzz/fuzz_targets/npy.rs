@@ -7,7 +7,7 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use trundle_formats::{TensorHint, FORMATS, Header, NamedTensor, TensorFile};
 
-/// Returns header and data; `None` if one of them is rejected.
+/// `None` if either is rejected.
 fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let reader = Cursor::new(bytes.to_vec());
     let mut file =
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         .write_to(&mut written, &[tensor], &[], &mut |_| ())
         .expect("headers this short are written");
     let (header_again, data_again) = read(&written).expect("a written file is readable");
-    // The file is written in row-major order, and its data may start at another offset.
+    // Row-major, and perhaps with another offset.
     let (order, data_offset) = (header_again.order, header_again.data_offset);
     assert_eq!(Header { order, data_offset, ..header }, header_again);
     assert_eq!(data, data_again);

@@ -465,7 +465,7 @@ impl Chain {
         names
     }
 
-    /// Checks the keywords of a call.
+    /// Keywords must be names in the chain.
     ///
     /// # Errors
     /// TypeError for a keyword that is not a name in the chain.

@@ -1,4 +1,4 @@
-//! The memory of arrays: its address, sizes and strides. The arrays own the memory.
+//! The memory of arrays, which own it.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use trundle::{Layout, Result, Shape, ShapeError};
 
 use crate::device::ArrayDevice;
 
-/// A list with one number for each axis. For most tensors, it does not allocate memory.
+/// Most tensors need no allocation.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
 /// The bytes from the first to the last element of a tensor. Bytes between elements may belong to other arrays.
@@ -34,37 +34,36 @@ impl Extent {
     }
 }
 
-/// The memory layout of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayMemory {
     /// The element at index 0 of every axis. With negative strides, other elements are before it.
     pub(crate) first: *mut u8,
     pub(crate) sizes: PerAxis<isize>,
-    /// The strides, in bytes.
+    /// In bytes.
     pub(crate) strides: PerAxis<isize>,
-    /// The size of an element in bytes.
+    /// In bytes.
     pub(crate) width: usize,
     pub(crate) device: ArrayDevice,
 }
 
-/// The properties of a memory on which a plan depends. They are part of the key of plan caches.
+/// What a plan depends on: a part of the key of plan caches.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct LayoutKey<'a> {
     sizes: &'a [isize],
     strides: &'a [isize],
     width: usize,
-    /// The index of the GPU; `None` for the CPU.
+    /// `None` for the CPU.
     ordinal: Option<u32>,
 }
 
 impl ArrayMemory {
-    /// All properties except the address.
+    /// Without the address.
     pub(crate) fn layout_key(&self) -> LayoutKey<'_> {
         let ArrayMemory { first: _, sizes, strides, width, device } = self;
         LayoutKey { sizes, strides, width: *width, ordinal: device.ordinal() }
     }
 
-    /// A row-major tensor without gaps at the start of an extent.
+    /// Row-major and without gaps.
     pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> ArrayMemory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
@@ -77,20 +76,19 @@ impl ArrayMemory {
         ArrayMemory { first, sizes: SmallVec::from_slice(sizes), strides, width, device }
     }
 
-    /// Adds an axis to an array without axes, for functions that need one as in numpy.
+    /// For functions that need an axis, as in numpy.
     pub(crate) fn with_an_axis(&mut self) {
         if self.sizes.is_empty() {
             self.new_axes_in_front(1);
         }
     }
 
-    /// Adds leading axes of size 1.
     pub(crate) fn new_axes_in_front(&mut self, count: usize) {
         self.sizes.insert_many(0, std::iter::repeat_n(1, count));
         self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
     }
 
-    /// Whether the elements are row-major and without gaps.
+    /// Row-major and without gaps.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut stride = self.width.cast_signed();
         self.sizes.iter().zip(&self.strides).rev().all(|(size, own)| {
@@ -104,12 +102,12 @@ impl ArrayMemory {
         self.width == 0 || self.sizes.contains(&0)
     }
 
-    /// The size of a contiguous copy in bytes; `usize::MAX` if it overflows.
+    /// `usize::MAX` if it overflows.
     pub(crate) fn contiguous_bytes(&self) -> usize {
         contiguous_bytes(&self.sizes, self.width)
     }
 
-    /// The range of bytes of all elements, relative to `first`.
+    /// The bytes of all elements, relative to `first`.
     #[inline]
     fn reach(&self) -> Range<isize> {
         if self.is_empty() {
@@ -134,7 +132,7 @@ impl ArrayMemory {
         }
     }
 
-    /// Whether the extents overlap. That may be true although the tensors have no byte in common.
+    /// True also for tensors that interleave without a common byte.
     pub(crate) fn may_overlap(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         let (begin, other_begin) = (own.start.addr(), other.start.addr());
@@ -144,25 +142,25 @@ impl ArrayMemory {
             && other_begin < begin.wrapping_add(own.bytes)
     }
 
-    /// Whether both have the same extent, possibly with different strides.
+    /// The strides may differ.
     pub(crate) fn is_in_place(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         (own.start, own.bytes) == (other.start, other.bytes)
     }
 
     fn shape(&self) -> Result<Shape, ShapeError> {
-        // Sizes of arrays are not negative.
+        // Sizes are not negative.
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }
 
-    /// The layout relative to the start of [`ArrayMemory::extent`].
+    /// Relative to the start of [`ArrayMemory::extent`].
     pub(crate) fn layout(&self) -> Result<Layout> {
         let before = self.reach().start.unsigned_abs();
         Layout::strided(&self.shape()?, before, &self.strides)
     }
 }
 
-/// The size of a contiguous tensor in bytes; `usize::MAX` if it overflows.
+/// `usize::MAX` if it overflows.
 pub(crate) fn contiguous_bytes(sizes: &[isize], width: usize) -> usize {
     if sizes.contains(&0) {
         return 0;

@@ -1,8 +1,8 @@
-//! Reads and makes PyTorch tensors through PyTorch's C functions. The Python functions that every library has,
-//! `__dlpack__` and `from_dlpack`, take twenty times as long as a small move.
+//! PyTorch tensors through C functions. The Python functions that every library has, `__dlpack__` and `from_dlpack`,
+//! take twenty times as long as a small move.
 //!
-//! The C functions return the stored memory of a tensor even if it has a conjugate, negative or gradient flag. So
-//! this module checks the flags. If a flag is set or an error occurs, the tensor is read by `__dlpack__` instead.
+//! The C functions return the stored memory of a tensor even if it has a conjugate, negative or gradient flag, so the
+//! flags are checked here. If a flag is set or an error occurs, `__dlpack__` reads the tensor.
 
 use std::ffi::c_void;
 
@@ -18,19 +18,18 @@ use crate::device::ordinal;
 use crate::dlpack::{Maker, package};
 use crate::lazy::Lazy;
 
-/// The parts of PyTorch that are needed, looked up once.
+/// Looked up once.
 pub(crate) struct Torch {
     tensor: Py<PyType>,
-    /// The layout of strided tensors.
+    /// Of strided tensors.
     strided: Py<PyAny>,
-    /// The function that counts the active dispatch modes, such as tracers.
+    /// Counts active dispatch modes, such as tracers.
     modes: Py<PyAny>,
     functions: Functions,
 }
 
-/// The functions that share tensors.
 enum Functions {
-    /// The table of C functions that PyTorch has since version 2.10.
+    /// Since PyTorch 2.10.
     Table(Table),
     Capsules {
         to_dlpack: Py<PyAny>,
@@ -38,7 +37,6 @@ enum Functions {
     },
 }
 
-/// A library's table of C functions.
 struct Table(ExchangeApi);
 
 // SAFETY: according to DLPack, such a table is never freed, and it is only read.
@@ -47,7 +45,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Torch {
-    /// Returns PyTorch if `object` is a plain tensor.
+    /// Only for a plain tensor.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Option<&'static Torch> {
         static TORCH: Lazy<Torch> = Lazy::new();
         let (py, class) = (object.py(), object.get_type());
@@ -79,8 +77,7 @@ impl Torch {
         Ok(Torch { tensor: class.unbind(), strided, modes, functions })
     }
 
-    /// Imports a tensor; for a GPU, also returns PyTorch's current stream there. Returns `None` for a tensor
-    /// that should be imported by `__dlpack__`.
+    /// For a GPU, also returns PyTorch's current stream. `None` for a tensor that needs `__dlpack__`.
     pub(crate) fn import(
         &self,
         tensor: &Bound<'_, PyAny>,
@@ -114,7 +111,7 @@ impl Torch {
         (is_reached && !is_conj()).then_some((imported, stream))
     }
 
-    /// Returns the function that converts a result to a tensor.
+    /// Converts a result to a tensor.
     pub(crate) fn maker<'py>(&'static self, py: Python<'py>) -> Maker<'py> {
         match &self.functions {
             Functions::Table(Table(table)) => Maker::Known(table),

@@ -1,4 +1,4 @@
-"""All functions on all dtypes and views, bit by bit."""
+"""All functions, dtypes and views, bit by bit."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from test_paddings import padded
 
 
 def lengths_for(p):
-    """Lengths for axis 1 of an array of rank 3, from 0 to more than its size."""
+    """Along axis 1, from 0 to more than its size."""
     rows = np.arange(p.shape[0] * p.shape[2], dtype="u4") * 7
     return (rows % (p.shape[1] + 2)).reshape(p.shape[0], 1, p.shape[2])
 
@@ -33,7 +33,7 @@ def spread(p):
 
 
 def places_for(p):
-    """Indices for axis 1 of an array of rank 3, some of them negative."""
+    """Along axis 1; some are negative."""
     size = p.shape[1]
     places = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
     return places % (2 * size) - size if size else places[:, :0]
@@ -163,7 +163,7 @@ def test_texts_of_no_characters_become_empty_ones(dtype):
     x = np.zeros((70, 90), [("text", dtype), ("number", "i4")])["text"]
     assert x.itemsize == 0
     for call in (trundle.transpose, trundle.ascontiguousarray, lambda x: trundle.roll(x, 1)):
-        # The result may reuse the memory that is freed here.
+        # The result may reuse this memory.
         used = np.full(x.size * np.copy(x).itemsize, 255, "u1")
         del used
         result = call(x)
@@ -197,7 +197,7 @@ def test_elements_of_any_size(rng):
 
 
 def test_there_are_views_of_each_kind(rng):
-    """Checks that the views have the properties in their names, for a dtype that can be unaligned."""
+    """For a dtype that can be unaligned."""
     made = {name: make(np.dtype("f8"), rng) for name, make in VIEWS.items()}
     assert not made["unaligned"].flags.aligned and not made["packed field"].flags.aligned
     assert made["packed field"].strides[2] % 8 == 3

@@ -12,7 +12,7 @@ from arrays import assert_new, assert_same_bits, random_array, reversed_subseque
 LENGTHS = np.array([[2], [0], [4]])
 PLACES = np.array([[3, 0], [-1, -2], [1, 1]])
 
-# Functions that keep the class of an array, and functions that do not, for shape (3, 4).
+# For shape (3, 4).
 KEEPING = {
     "roll": (lambda x, **rest: trundle.roll(x, 5, **rest), lambda p: np.roll(p, 5)),
     "roll axes": (
@@ -75,8 +75,6 @@ REARRANGE = {
 ALL = {**KEEPING, **PLAIN, **REARRANGE}
 WITH_OUT = {**KEEPING, **PLAIN}
 
-
-# Subclasses of ndarray.
 
 
 class Tagged(np.ndarray):
@@ -183,8 +181,6 @@ def test_masked_arrays_are_refused_by_copyto():
         trundle.copyto(np.ma.zeros(3), np.zeros(3))
 
 
-# Object references.
-
 
 def references():
     yield np.full((3, 4), None)
@@ -216,8 +212,6 @@ def test_references_are_refused_by_copyto():
                 trundle.flip(x, out=x)
             assert (x == before).all()
 
-
-# Objects that numpy converts to arrays.
 
 
 class ArrayLike:
@@ -268,11 +262,9 @@ def test_buffers():
     assert_new(trundle.roll(x, 3), np.asarray(x), np.roll(x, 3))
 
 
-# Arrays that share their memory only through DLPack.
-
 
 class Shared:
-    """Has only the two methods of DLPack and the namespace of the Array API."""
+    """Only DLPack and the namespace of the Array API."""
 
     def __init__(self, array):
         self._array = array
@@ -288,7 +280,7 @@ class Shared:
 
 
 class SharedAsOfOld(Shared):
-    """Its __dlpack__ has no version argument, only a stream."""
+    """__dlpack__ has no version argument, only a stream."""
 
     def __dlpack__(self, stream=None):
         return self._array.__dlpack__()
@@ -405,8 +397,6 @@ def test_lengths_of_any_kind():
     result = trundle.reverse_sequence(x, Shared(np.array([2, 3])), axis=1, batch_axis=0)
     assert result.tolist() == [[1, 0, 2, 3], [6, 5, 4, 7]]
 
-
-# The Array API.
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -1,4 +1,4 @@
-"""Objects of other libraries that are not arrays in memory, or that have special behaviour.
+"""Special objects of other libraries.
 
 The libraries are large, so classes with the same names and behaviour replace most of them. Installed
 libraries are tested directly.
@@ -20,7 +20,7 @@ def is_installed(name):
     return importlib.util.find_spec(name) is not None
 
 
-# Tracers: they have a shape, but no elements.
+# They have a shape, but no elements.
 
 
 def traced_class(package, name, base=object, **members):
@@ -113,16 +113,14 @@ def test_traced_by_torch():
         fake = torch.empty(3, 4)
     with pytest.raises(TypeError, match="x is traced by torch.export.*FakeTensor"):
         trundle.roll(fake, 1)
-    # A tensor with a gradient is not traced.
+    # Not traced.
     with pytest.raises((RuntimeError, BufferError), match="grad"):
         trundle.roll(x.clone().requires_grad_(), 1)
 
 
-# TensorFlow tensors are immutable, and from_dlpack takes a capsule.
-
 
 class EagerTensor:
-    """As in TensorFlow: DLPack is used by name, and strings abort the process."""
+    """DLPack is used by name, and strings abort the process."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -189,7 +187,7 @@ def tensorflow(monkeypatch):
 @pytest.mark.parametrize("name", ALL)
 def test_tensors_of_tensorflow(tensorflow, name, rng):
     call, move = ALL[name]
-    # The arrays that replace tensors have bools in DLPack since numpy 1.25.
+    # In DLPack since numpy 1.25.
     has_bool = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
     for dtype in ("f4", "i8", "c16", *(["?"] if has_bool else [])):
         x = random_array(dtype, (3, 4), rng)
@@ -242,8 +240,6 @@ def test_tensorflow():
         trundle.flip(x, out=tf.zeros_like(x))
 
 
-# Lists of tensors.
-
 
 class Stackable(Shared):
     def __array_namespace__(self, api_version=None):
@@ -261,7 +257,6 @@ def test_lists_of_tensors_are_stacked_by_their_library(rng):
         assert type(result) is Stackable
         assert_same_bits(result._array, expected.transpose(1, 0, 2))
         assert_same_bits(trundle.flip(given, 0)._array, expected[::-1])
-    # Lists of numpy arrays become numpy arrays.
     assert_new(trundle.flip(parts, 0), expected, expected[::-1])
 
 
@@ -274,11 +269,9 @@ def test_lists_of_torch():
     assert torch.equal(result, torch.stack(parts).permute(1, 0, 2))
 
 
-# Lazy arrays, and objects that are not arrays.
-
 
 class Lazy:
-    """Has the method of Dask collections and xarray arrays that tells whether they consist of tasks."""
+    """As in Dask and xarray, tells whether there are tasks."""
 
     def __init__(self, graph):
         self.graph = graph

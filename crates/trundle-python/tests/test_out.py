@@ -1,4 +1,4 @@
-"""out= and threads=: destinations and numbers of threads."""
+"""Destinations and numbers of threads."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from test_paddings import padded
 
 LENGTHS = np.arange(15, dtype="u4").reshape(3, 1, 5) % 6
 
-# Each function that has out, for shape (3, 4, 5), and the numpy equivalent.
+# For shape (3, 4, 5), with the numpy equivalent.
 CALLS = {
     "roll": (lambda x, **rest: trundle.roll(x, 3, **rest), lambda p: np.roll(p, 3)),
     "roll axes": (
@@ -106,7 +106,7 @@ def call_and_move(request):
 
 
 def outs(shape, dtype, rng):
-    """Arrays of a shape with all kinds of strides, filled with bytes to overwrite."""
+    """All kinds of strides, filled with bytes to overwrite."""
     rank = len(shape)
     wide = tuple(2 * size for size in shape)
     record = np.dtype([("before", "u1"), ("x", dtype), ("after", "u2")])
@@ -189,14 +189,14 @@ def test_out_with_strides_of_0_along_sizes_of_1(rng):
 
 def test_out_whose_elements_are_interleaved_without_overlap(rng):
     x = random_array("u2", (3, 4), rng)
-    # The rows interleave, at bytes 0, 4, 8, 12 and at 6, 10, 14, 18.
+    # At bytes 0, 4, 8, 12 and at 6, 10, 14, 18.
     memory = np.zeros(10, "u2")
     out = np.lib.stride_tricks.as_strided(memory, (2, 4), (6, 4))
     assert trundle.flip(x[:2], out=out) is out
     assert_same_bits(out, x[1::-1, ::-1])
 
 
-# The source and the destination are views of the same square.
+# Both source and destination.
 SQUARE_VIEWS = {
     "itself": np.s_[:60, :60],
     "reversed": np.s_[59::-1, 59::-1],
@@ -333,7 +333,7 @@ def test_threads_of_copyto_and_rearrange():
     with pytest.raises(ValueError, match="threads"):
         trundle.copyto(dst, 0.0, threads=0)
     assert dst.all()
-    # In rearrange, the keyword is the name of an axis.
+    # Here it is the name of an axis.
     x = np.arange(6)
     result = trundle.rearrange(x, "(threads out) -> out threads", threads=2)
     assert_new(result, x, x.reshape(2, 3).T)

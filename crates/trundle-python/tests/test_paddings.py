@@ -20,7 +20,7 @@ def same(result, expected):
 
 
 def sources(mode, size, before, behind):
-    """The source index of each index of a padded axis."""
+    """For each index of a padded axis."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return at.clip(0, size - 1)
@@ -34,7 +34,7 @@ def sources(mode, size, before, behind):
 
 
 def padded(p, widths, mode):
-    """The definition: a pair of widths for each axis."""
+    """By definition, with a pair of widths for each axis."""
     for axis, (before, behind) in enumerate(widths):
         p = p.take(sources(mode, p.shape[axis], before, behind), axis)
     return p
@@ -242,13 +242,13 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     for values in (0, 5, (10, 20), ((4, 2),), -1):
         same(trundle.pad(row, (2, 3), constant_values=values), np.pad(row, (2, 3), constant_values=values))
         same(trundle.pad(row, (2, 3), "constant", constant_values=values), np.pad(row, (2, 3), constant_values=values))
-    # Corners belong to the last axis; a pair for each axis, or a number for each.
+    # Corners belong to the last axis.
     matrix = np.arange(6).reshape(2, 3)
     for values in (((1, 2), (3, 4)), ((1,), (3,)), ((7, 8),), 9):
         for widths in (1, ((1, 2), (3, 0)), ((0, 0), (2, 1)), (2, 3)):
             expected = np.pad(matrix, widths, constant_values=values)
             same(trundle.pad(matrix, widths, constant_values=values), expected)
-    # Floats are truncated for integers, as in numpy's assignment, and rounded for floats.
+    # As in numpy, floats are truncated to integers and rounded to floats.
     same(trundle.pad(row, 1, constant_values=1.9), np.pad(row, 1, constant_values=1.9))
     for kind in ("f2", "f4", "f8", "c8", ">f4"):
         x = rng.standard_normal(5).astype(kind)
@@ -263,7 +263,7 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     out = np.full((4, 4), 9)
     assert trundle.pad(matrix[:2, :2], 1, out=out) is out
     assert out.tolist() == np.pad(matrix[:2, :2], 1).tolist()
-    # As numpy casts numbers: before 2.0, they wrap around.
+    # Before 2.0, numbers wrap around.
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         with pytest.raises(OverflowError):
             trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)
@@ -309,7 +309,7 @@ def test_every_dtype_and_view(mode, dtype, rng):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_short_axes_in_long_ones(mode, rng):
-    # More mirror images than an operator may have pieces.
+    # More than an operator may have pieces.
     for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
         x = random_array("u2", shape, rng)
         widths = [(width, width)] if isinstance(width, int) else [width[axis] for axis in range(len(shape))]
@@ -319,7 +319,7 @@ def test_short_axes_in_long_ones(mode, rng):
 
 
 def test_images(rng):
-    # As large as tiles, with a destination.
+    # As large as tiles.
     x = random_array("u1", (3, 200, 301), rng)
     out = np.zeros((3, 206, 307), "u1")
     for mode in MODES:

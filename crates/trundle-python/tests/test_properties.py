@@ -20,10 +20,10 @@ INTS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70))
 
 @st.composite
 def views(draw, max_rank=5):
-    """An array of any dtype: sliced, with permuted axes, reversed, broadcast, unaligned."""
+    """Any dtype: sliced, with permuted axes, reversed, broadcast, unaligned."""
     dtype = draw(st.sampled_from(DTYPES))
     rank = draw(st.integers(0, max_rank))
-    # Sometimes an axis as large as tiles, with fewer other axes.
+    # Sometimes as large as tiles, with fewer other axes.
     sizes = st.one_of(
         st.integers(0, 6), st.sampled_from([1, 17, 33, 70]) if rank < 3 else st.integers(1, 3)
     )
@@ -39,7 +39,7 @@ def views(draw, max_rank=5):
             whole = random_array("?", (*shape, record.itemsize), rng)
         x = np.ndarray(shape, record, whole)["x"]
     steps = st.sampled_from([1, 1, 1, 2, 3, -1, -2])
-    # With "...", an array of rank 0 stays an array.
+    # "..." keeps an array of rank 0.
     x = x[(..., *(slice(None, None, draw(steps)) for _ in range(rank)))]
     x = x.transpose(draw(st.permutations(range(rank))))
     if draw(st.integers(0, 3)) == 0:
@@ -49,7 +49,7 @@ def views(draw, max_rank=5):
 
 
 def axes_of(rank):
-    """Distinct axes, positive or negative."""
+    """Positive or negative."""
     return st.permutations(range(rank)).flatmap(
         lambda order: st.tuples(
             st.integers(0, rank),

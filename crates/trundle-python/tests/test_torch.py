@@ -35,7 +35,7 @@ DTYPES = [getattr(torch, name) for name in NAMES if hasattr(torch, name)]
 
 
 def is_shared(dtype):
-    """Whether this version of PyTorch supports the dtype in DLPack."""
+    """Not every version of PyTorch supports it in DLPack."""
     try:
         torch.zeros(1, dtype=dtype).__dlpack__()
     except (RuntimeError, BufferError, ValueError, TypeError):
@@ -54,7 +54,7 @@ def random_tensor(dtype, shape, rng):
 
 
 def raw(tensor):
-    """The bytes of the elements, in row-major order, one element per row."""
+    """In row-major order, one element per row."""
     packed = tensor.contiguous()
     width = packed.element_size()
     data = ctypes.string_at(packed.data_ptr(), packed.numel() * width)
@@ -62,7 +62,7 @@ def raw(tensor):
 
 
 def moved(tensor, move):
-    """The bytes of the elements, in the order that `move` gives to their positions."""
+    """In the order that `move` gives to positions."""
     positions = move(np.arange(tensor.numel()).reshape(tuple(tensor.shape)))
     return raw(tensor).reshape(tensor.numel(), tensor.element_size())[positions]
 
@@ -171,7 +171,6 @@ def test_shapes(shape, rng):
 
 
 def test_results_live_on_their_own(rng):
-    # Large enough for recycled memory.
     expected, results = [], []
     for _ in range(6):
         x = random_tensor(torch.int32, (1000, 1500), rng)
@@ -220,14 +219,14 @@ def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
     assert_bits(trundle.flip(x), moved(x, np.flip))
     assert trundle.roll(x, 5, out=out) is out
     assert_bits(out, moved(x, lambda p: np.roll(p, 5)))
-    # Other tensors are imported by __dlpack__, or refused.
+    # They need __dlpack__, or are refused.
     with pytest.raises((AssertionError, BufferError)):
         trundle.flip(x.clone().requires_grad_())
 
 
 def test_classes_of_tensors_are_left_to_themselves():
     class Named(torch.Tensor):
-        # The module with the functions for the class.
+        # The functions' module.
         __module__ = "torch"
 
     x = torch.arange(6.0).reshape(2, 3)
@@ -277,7 +276,7 @@ def test_lazy_tensors_are_refused_or_right():
 
 def test_what_has_no_memory_of_its_own_is_refused():
     zeros = torch._efficientzerotensor(5, 4)
-    # The second one has address 16, where nothing is.
+    # Its address is 16, where nothing is.
     for tensor in (zeros, zeros[1:]):
         with pytest.raises(BufferError, match="clone"):
             trundle.flip(tensor)

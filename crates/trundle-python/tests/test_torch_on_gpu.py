@@ -1,5 +1,4 @@
-"""The operators of `trundle.torch` on GPU tensors, traced by PyTorch without a GPU: shapes, devices, and
-registered kernels."""
+"""The operators of `trundle.torch` on GPU tensors, traced without a GPU."""
 
 import pytest
 
@@ -23,7 +22,7 @@ class Moves(torch.nn.Module):
 
 @pytest.fixture
 def traced():
-    """A tensor on a GPU, and lengths on the CPU, both without elements."""
+    """Without elements; lengths are on the CPU."""
     with FakeTensorMode(shape_env=ShapeEnv()):
         yield torch.empty(4, 5, 3, device="cuda"), torch.empty(3, dtype=torch.int64)
 

@@ -20,7 +20,7 @@ from trundle import _operators  # noqa: E402
 LENGTHS = torch.tensor([2, 0, 3])
 EACH = torch.tensor([[[2], [9], [0], [1], [3]]] * 3)
 
-# Functions of a tensor of 3 x 5 x 4, and the PyTorch equivalents.
+# On 3 x 5 x 4, with PyTorch equivalents.
 CALLS = {
     "roll": (lambda x: tt.roll(x, 1, 0), lambda x: torch.roll(x, 1, 0)),
     "roll of several axes": (
@@ -100,7 +100,7 @@ CALLS = {
     "chain of nothing": (lambda x: tt.chain(x, ""), lambda x: x.clone()),
 }
 
-# Stages without a gradient, their arguments and the PyTorch equivalents.
+# Without a gradient, with arguments and PyTorch equivalents.
 ONE_WAY = {
     "slice": ("slice(starts=[1], stops=[9], axes=[1], steps=[2])", {}, lambda x: x[:, 1:9:2]),
     "tile": ("a b c -> c b a | tile(2, 1, 1)", {}, lambda x: x.permute(2, 1, 0).repeat(2, 1, 1)),
@@ -111,7 +111,7 @@ ONE_WAY = {
 
 
 def reversed_rows(x, lengths):
-    """The definition, with a length for each index of axes 0 and 2, along axis 1."""
+    """By definition, with a length for each index of axes 0 and 2, along axis 1."""
     result = x.clone()
     for at, row in enumerate(lengths):
         for lane, length in enumerate(row):
@@ -130,18 +130,16 @@ def compiled(function, backend="aot_eager", **options):
 
 
 def assert_new(result, expected):
-    """Checks that a result is a new contiguous tensor with the expected elements."""
+    """New, contiguous and equal."""
     assert type(result) is torch.Tensor and result.dtype == expected.dtype
     assert result.is_contiguous() and torch.equal(result, expected)
 
 
 def gradient(function, x, weights):
-    """The gradient of the weighted sum of a result: the weights at the positions of their sources."""
+    """Of the weighted sum of a result: the weights at the positions of their sources."""
     x = x.detach().requires_grad_()
     return torch.autograd.grad((function(x) * weights).sum(), x)[0]
 
-
-# Without compiling.
 
 
 def test_torch_is_imported_for_those_who_ask():
@@ -276,8 +274,6 @@ def test_what_is_traced_is_told_of_this():
             transform(lambda v: trundle.roll(v, 1))(example())
 
 
-# Compiled and exported.
-
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", CALLS)
@@ -309,7 +305,7 @@ def test_compiled_by_inductor():
     torch.testing.assert_close(gradient(function, x, weights), gradient(theirs, x, weights))
 
 
-# Functions of tensors of any sizes; the first size is even.
+# Of any sizes, the first of which is even.
 OF_ANY_SIZE = {
     "roll": lambda x: tt.roll(x, (x.shape[0] // 2, 1), (0, 2)),
     "roll of all as one": lambda x: tt.roll(x, 5),
@@ -408,8 +404,6 @@ def test_mistakes_are_seen_when_traced():
             function(x.to("meta"))
 
 
-# Differentiated and batched.
-
 
 @pytest.mark.parametrize("name", CALLS)
 def test_gradients_of_gradients(name):
@@ -428,7 +422,7 @@ def test_batches(name):
         assert torch.equal(torch.func.vmap(ours, in_dims=axis)(batch), expected)
     nested = torch.func.vmap(torch.func.vmap(ours))(example((2, 2, 3, 5, 4)))
     assert torch.equal(nested[1, 0], theirs(example((2, 2, 3, 5, 4))[1, 0]))
-    # A call without a batched argument.
+    # Without a batched argument.
     alone = torch.func.vmap(lambda y: ours(example()) + y)(torch.zeros(2, *theirs(example()).shape))
     assert torch.equal(alone[1], theirs(example()))
 
@@ -502,7 +496,6 @@ def test_operators_are_what_torch_takes_them_for(name):
 # As in einops, also compiled.
 
 OF_FIVE = [
-    # Nothing moves, and names in place of an ellipsis.
     "... -> ...",
     "v w x y z -> v w x y z",
     "v w x y z ... -> ... v w x y z",
@@ -511,7 +504,6 @@ OF_FIVE = [
     "v ... z -> v ... z",
     "v ... -> v ...",
     "v ... x y z -> v (...) x y z",
-    # The same with names and with an ellipsis.
     "v w x y z -> (v w) x y z",
     "v w ... -> (v w) ...",
     "v w x y z -> v w (x y) z",
@@ -522,7 +514,6 @@ OF_FIVE = [
     "v w ... -> w (...) v",
     "v w x y z -> w (v x y) z",
     "v w ... z -> w (v ...) z",
-    # Other orders, merged in other orders, axes of size 1.
     "v w x y z -> z y x w v",
     "v w x y z -> (z y) x (w v)",
     "v w x y z -> v (w) (x y z)",
@@ -594,7 +585,7 @@ def test_random_patterns_as_einops_does(rng):
     for number in range(200):
         pattern, shape, sizes = patterns(rng)
         function = lambda x: tt.rearrange(x, pattern, **sizes)  # noqa: B023, E731
-        # Compiling takes a tenth of a second for each.
+        # A tenth of a second each.
         functions = [function, compiled(function, dynamic=True)] if number % 10 == 0 else [function]
         check_as_einops(pattern, shape, sizes, functions)
         fake = function(example(shape).to("meta"))
@@ -752,8 +743,6 @@ def test_both_refuse(pattern, shape, sizes):
         compiled(lambda x: tt.rearrange(x, pattern, **sizes))(x)
 
 
-# Documentation.
-
 
 @pytest.mark.parametrize("name", ["", *tt.__all__])
 def test_examples_run(name):
@@ -781,5 +770,5 @@ def test_what_the_guide_shows_runs():
     blocks = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:
-        # Works without a C++ compiler.
+        # Needs no C++ compiler.
         exec(block.replace("torch.compile(", "torch.compile(backend='aot_eager', "), names)

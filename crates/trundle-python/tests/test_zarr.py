@@ -1,4 +1,4 @@
-"""Stores and files that are moved without loading them into memory."""
+"""Stores and files larger than memory."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def moved(x):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with an array in a store, and the array."""
+    """With an array in a store."""
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(7).integers(0, 1 << 16, (24, 45, 90)).astype(np.uint16)
     np.save("x.npy", x)
@@ -30,7 +30,7 @@ def place(tmp_path, monkeypatch):
 
 
 def read(store):
-    """Reads the array of a store, through a file."""
+    """Through a file."""
     trundle.zarr.apply(store, "", "read.npy", overwrite=True)
     array = np.load("read.npy")
     os.remove("read.npy")
@@ -170,7 +170,7 @@ def test_the_program(place):
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("verify", [False, True])
 def test_ctrl_c_stops_a_task_in_the_middle(tmp_path, workers, verify):
-    """A task that moves two gigabytes of a sparse file."""
+    """Two gigabytes of a sparse file."""
     source = tmp_path / "x.npy"
     np.lib.format.open_memmap(source, mode="w+", dtype="u1", shape=(1 << 10, 1 << 10, 1 << 11))
     text = f"""

@@ -1,4 +1,4 @@
-//! Gathers of elements and rows, with every width and every offset.
+//! Gathers of elements and rows, of every width and at every offset.
 
 use trundle_core::ops::{Indices, Take, TakeAlongAxis, Transpose};
 use trundle_core::{Op, Shape};
@@ -8,7 +8,7 @@ use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::Naive;
 use crate::shapings::ShapingChain;
 
-/// Returns indices that are not evenly spaced.
+/// Not evenly spaced.
 fn scattered(count: usize, size: usize) -> Vec<i64> {
     let at = |number: usize| (number * 7919 + number * number * 31 + 3) % size;
     let signed = |index: usize| i64::try_from(index).expect("a small index");
@@ -24,7 +24,7 @@ fn chain(shape: &[usize], ops: Vec<Op>, naive: Naive) -> ShapingChain {
     ShapingChain { shape: shape.to_vec(), ops, naive }
 }
 
-/// Gathers along each axis: alone, with the axes in another order, and with different indices for each row.
+/// Along each axis: alone, with another order of axes, and with different indices for each row.
 pub(super) fn gathers() -> impl Iterator<Item = Case> {
     let mut chains = Vec::new();
     for (shape, counts) in [
