@@ -91,7 +91,7 @@ class Case:
     trundle: Callable
     numpy: Callable
     torch: Callable
-    # As in `rivals`; None if there is none.
+    # The operators of a model as in `rivals`; None if there is none.
     model: list | None
 
     def label(self):
@@ -184,7 +184,7 @@ LARGE = [
     ),
 ]  # fmt: skip
 
-# Without the package, and with it.
+# Small arrays: the code without the package, and the code with it.
 SMALL = [
     ("np.roll(x, 1, axis=0)", "trundle.roll(x, 1, axis=0)"),
     ("np.roll(x, (1, -5), axis=(0, 1))", "trundle.roll(x, (1, -5), axis=(0, 1))"),

@@ -8,7 +8,7 @@ use trundle::lowering::{Device, Move};
 use trundle::{Chain, DType, Layout, Result, Shape};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// Element type, sizes, and the chain.
+/// Element type, sizes, and a chain that is applied within one buffer.
 type Case = (DType, &'static [usize], &'static str);
 
 const CASES: [Case; 24] = [

@@ -151,7 +151,7 @@ class Ipp(Pictures):
 
     name = "IPP"
 
-    # By the number of bytes per element.
+    # The types used for transposes, by the number of bytes per element.
     ELEMENTS = {
         1: "8u_C1", 2: "16u_C1", 3: "8u_C3", 4: "32f_C1", 6: "16u_C3", 8: "32fc_C1",
         12: "32f_C3", 16: "32f_C4",

@@ -20,9 +20,9 @@ pub struct Suite {
 /// The promised minimum speeds, as fractions of the reference's speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bars {
-    /// For the geometric mean of the suite.
+    /// The minimum for the geometric mean of the suite.
     pub mean: Option<f64>,
-    /// For the slowest case.
+    /// The minimum for the slowest case of the suite.
     pub least: Option<f64>,
 }
 

@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         .write_to(&mut written, &[tensor], &[], &mut |_| ())
         .expect("headers this short are written");
     let (header_again, data_again) = read(&written).expect("a written file is readable");
-    // Row-major, and perhaps with another offset.
+    // The file is written in row-major order, and its data may start at another offset.
     let (order, data_offset) = (header_again.order, header_again.data_offset);
     assert_eq!(Header { order, data_offset, ..header }, header_again);
     assert_eq!(data, data_again);

@@ -22,7 +22,7 @@ pub(crate) struct FileOutput {
 
 /// The result of writing a model's outputs to files.
 pub(crate) struct FileOutcome {
-    /// For all outputs together.
+    /// The total number of passes for all outputs.
     pub passes: usize,
     pub move_seconds: f64,
     /// Whether an interrupted run had already written a part.
@@ -67,7 +67,7 @@ pub(crate) fn run(
         let format = Format::of(&output.path)?;
         Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)
     };
-    // Before anything is written.
+    // All jobs are planned before anything is written.
     let jobs = outputs.iter().map(job).collect::<Result<Vec<Job>, Failure>>()?;
     let passes = jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).sum();
     let mut sources: Vec<Source<'_>> = Vec::new();

@@ -9,7 +9,7 @@ use crate::say::say;
 
 const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
 
-/// After a signal during the writing of a store.
+/// The message after a signal has stopped a process that writes a store.
 pub(crate) const STORE: &str =
     "stopped; the unfinished store was removed (tasks of plan --tasks keep what is finished)";
 

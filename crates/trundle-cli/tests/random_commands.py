@@ -195,7 +195,7 @@ OTHERS = [
 
 
 def any_chain(chance, folder):
-    """At least one scatter."""
+    """Returns a chain with at least one scatter."""
     chain = Chain(chance, folder)
     stages = chance.choices(OTHERS + SCATTERS, k=chance.randint(1, 4)) + [chance.choice(SCATTERS)]
     chance.shuffle(stages)

@@ -118,7 +118,7 @@ impl<'a> Elements<'a> {
 }
 
 impl fmt::Debug for Data {
-    /// As a list of numbers.
+    /// Formats the bytes as a list of numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Data::Bytes(bytes) => f.debug_tuple("Bytes").field(&&bytes[..]).finish(),

@@ -229,7 +229,7 @@ pub enum Operator {
         pads: [Vec<i64>; 2],
         /// The position in the data of an output index.
         coordinates: Coordinates,
-        /// How to round it to an index.
+        /// How to round the position to an index.
         nearest: Nearest,
         /// The smallest scale allowed.
         least: LeastScale,

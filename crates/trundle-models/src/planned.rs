@@ -121,7 +121,7 @@ fn firsts(outputs: &[TensorId]) -> Vec<usize> {
     outputs.iter().enumerate().map(first).collect()
 }
 
-/// Only rotates axes.
+/// Whether a map only rotates axes.
 fn is_roll(map: &IndexMap) -> bool {
     let [layer] = map.layers() else { return false };
     let keeps_order = |(axis, map): (usize, &AxisMap)| match map {

@@ -19,7 +19,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    /// For one operator and for several.
+    /// The words of a message: for one operator, and for several operators.
     fn said(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
@@ -41,7 +41,7 @@ impl Why {
 
 const MOST_NAMED: usize = 40;
 
-/// With the number of nodes of each.
+/// The unsupported operators, with the number of nodes of each.
 #[derive(Default)]
 pub(crate) struct Survey {
     nodes: BTreeMap<(Why, String), usize>,

@@ -9,7 +9,7 @@ use trundle_core::program::TensorId;
 use crate::constant::Elements;
 use crate::{Data, ElementType, ResolvedModel};
 
-/// Of elements that a thread compares.
+/// The smallest number of elements that a thread compares.
 const LEAST_SHARE: usize = 4096;
 
 /// Compares outputs of a model with the elements of inputs and constants that they should be equal to.

@@ -33,7 +33,7 @@ def some_sizes(chance):
 
 
 def some_model(kind, chance):
-    """One layer on constants."""
+    """Returns a model with one layer, whose inputs are constants."""
 
     def created(version, inputs, attributes=None):
         nodes = [opset1.constant(each) for each in inputs]

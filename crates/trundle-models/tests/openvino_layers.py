@@ -118,7 +118,7 @@ def unsqueeze(chance, sizes):
 
 
 def cuts(chance, count):
-    """Arbitrary."""
+    """Returns arbitrary starts, stops and steps."""
     far = [-(2**31) + 1, 2**31 - 1]
     bounds = [[chance.choice([*range(-9, 10), *far]) for _ in range(count)] for _ in range(2)]
     return [*bounds, [chance.choice([1, 1, 2, 3, -1, -2]) for _ in range(count)]]
@@ -400,7 +400,7 @@ def some_indices(chance, size, shape, back=True):
 
 
 def many_indices(chance, sizes, shape, back=True):
-    """Of several axes together."""
+    """Returns indices of several axes together."""
     return np.stack([some_indices(chance, size, shape, back) for size in sizes], -1)
 
 

@@ -147,7 +147,7 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
     }
 }
 
-/// Called twice.
+/// Returns the outputs of `run_into` after two calls.
 fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.clone(),

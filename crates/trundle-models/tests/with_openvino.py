@@ -34,7 +34,7 @@ NUMBERS = {
     **{"f32": 2**20, "f64": 2**20, "i32": 2**20, "i64": 2**20, "u32": 2**20, "u64": 2**20, "f16": 2048, "bf16": 256},
     **{"i16": 2**15, "u16": 2**15, "i8": 128, "u8": 256, "boolean": 2, "u4": 16, "i4": 8, "f8e4m3": 16, "f8e5m2": 8},
 }
-# Of an intermediate tensor.
+# The largest number of elements of an intermediate tensor.
 MOST = 3000
 
 
@@ -68,7 +68,7 @@ class Model:
         self.results = self.chosen_results()
 
     def add_input(self):
-        """Usually of the type and often of the sizes of the previous input."""
+        """Adds an input. It usually has the type and often has the sizes of the previous input."""
         if self.inputs and self.chance.random() < 0.7:
             sizes, element = self.inputs[-1]
             other = self.chance.sample(sizes, len(sizes))

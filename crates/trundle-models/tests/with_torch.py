@@ -136,7 +136,7 @@ def pad_to_multiple(x, size=4):
 
 IMAGE, TOKENS, MAPS = (2, 3, 8, 8), (2, 16, 12), (2, 8, 8, 6)
 
-# With the shapes of their inputs.
+# The modules, with the shapes of their inputs.
 MODULES = {
     "swin windows": (windows, MAPS),
     "swin windows back": (windows_back, (8, 16, 6)),
@@ -270,7 +270,7 @@ def turned_again_and_again(x):
     return while_loop(lambda i, x: i < 3, turned, (torch.tensor(0), x))[1]
 
 
-# For the exporter that keeps loops.
+# Modules with loops. They are for the exporter that keeps loops.
 LOOPS = {
     "torchscript": {
         "rows assigned backward": (rows_backward, (5, 6)),

@@ -20,7 +20,7 @@ pub(crate) fn element_of(number: i32) -> Result<ElementType> {
 
 /// `None` if several types are moved as this type.
 pub(crate) fn number_of(element: ElementType) -> Option<i32> {
-    // Both FNUZ types are moved as opaque bytes.
+    // Both FNUZ types are moved as opaque bytes, so there are two numbers.
     let is_unique = element != ElementType::Fixed(DType::Bytes(1));
     let number = onnx::number_of(element).filter(|_| is_unique)?;
     let own = DIFFERENT.iter().find(|(_, onnx)| *onnx == number);

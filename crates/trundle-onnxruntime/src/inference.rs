@@ -140,7 +140,8 @@ impl Inference {
     }
 }
 
-/// With this error, inference declares nothing.
+/// The error for a type or size that is unknown before the node runs. In this case, inference declares
+/// nothing.
 pub(crate) fn unknown() -> Failure {
     Failure("not known before it runs".to_owned())
 }

@@ -130,7 +130,7 @@ fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]
     Ok(planned.run_into(&sources, &mut targets)?)
 }
 
-/// Through temporary buffers, because some tensors hold strings.
+/// Moves the elements through temporary buffers, because some tensors hold strings.
 fn run_with_texts(
     planned: &PlannedModel,
     inputs: &[Input<'_>],

@@ -38,7 +38,7 @@ pub(crate) enum Port {
     AnyNumber,
 }
 
-/// As ONNX Runtime stores it.
+/// The operator of a node, as ONNX Runtime stores it.
 struct Kernel<O> {
     api: Api,
     label: String,

@@ -17,7 +17,8 @@ unsafe impl Sync for Pool<'_> {}
 struct Closure<'a>(&'a (dyn Fn() + Sync));
 
 impl ThreadPool for Pool<'_> {
-    /// Of the machine, because ONNX Runtime does not reveal the session's.
+    /// Returns the number of threads of the machine, because ONNX Runtime does not reveal the number of the
+    /// session.
     fn threads(&self) -> usize {
         Machine::detect().threads
     }

@@ -22,7 +22,7 @@ pub(crate) struct Input<'a> {
 
 pub(crate) struct Output<'a> {
     element: ElementType,
-    /// 0 for strings.
+    /// The size in bytes; 0 for strings.
     bytes: usize,
     api: Api,
     value: *mut OrtValue,
@@ -160,7 +160,7 @@ pub(crate) unsafe fn dimensions(
     }
 }
 
-/// In bytes; 0 for strings.
+/// Returns the size of a tensor in bytes; 0 for strings.
 fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
     match element {
         ElementType::Fixed(dtype) => Ok(shape.bytes(dtype)?),

@@ -10,7 +10,7 @@ use crate::recycled::Block;
 
 pub(crate) struct Apart {
     memory: ArrayMemory,
-    // One of them owns the memory.
+    // Either `_block` or `_scratch` owns the memory.
     _block: Option<Block>,
     _scratch: Option<GpuScratch>,
 }

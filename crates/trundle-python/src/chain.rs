@@ -84,7 +84,7 @@ pub(crate) struct Chain {
 struct Steps {
     chain: trundle::Chain,
     plans: Mutex<Plans>,
-    /// For several arrays, or an array and a constant, and a new result.
+    /// The plans of calls with several arrays, or with an array and a constant, that return a new array.
     plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
@@ -571,7 +571,7 @@ impl Steps {
         }
     }
 
-    /// For several arrays, or an array and a constant.
+    /// The assembly of the chain for several arrays, or for an array and a constant.
     fn assembly<'a, 'py>(
         &self,
         py: Python<'py>,

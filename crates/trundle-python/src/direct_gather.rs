@@ -65,7 +65,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         }
     }
 
-    /// Not for large rows, which need a plan.
+    /// Takes the elements at the indices, unless rows are large enough for a plan.
     pub(crate) fn take(
         &self,
         py: Python<'py>,

@@ -24,7 +24,7 @@ use crate::memory::{ArrayMemory, PerAxis};
 use crate::recycled::Block;
 use crate::torch::Torch;
 
-/// As `__dlpack_device__` returns it.
+/// The CPU, as `__dlpack_device__` returns it.
 const CPU: (i32, i32) = (1, 0);
 
 /// Their arrays are immutable, although DLPack does not mark them as read-only.

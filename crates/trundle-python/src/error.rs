@@ -28,7 +28,7 @@ pub(crate) fn axis_error(py: Python<'_>, message: String) -> PyErr {
     new_axis_error(py, (message,))
 }
 
-/// For an axis outside of `-rank..rank`, with numpy's message.
+/// An AxisError for an axis outside of `-rank..rank`, with numpy's message.
 pub(crate) fn axis_out_of_range<'py>(
     py: Python<'py>,
     argument: &str,

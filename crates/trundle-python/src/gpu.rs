@@ -39,7 +39,7 @@ pub(crate) struct GpuPlan {
 }
 
 impl GpuPlan {
-    /// Approximate.
+    /// The approximate size of a plan in bytes.
     pub(crate) const OWN_BYTES: usize = 8 << 10;
 
     /// Plans `program` for inputs of these layouts.
@@ -115,7 +115,7 @@ impl fmt::Display for GpuPlan {
     }
 }
 
-/// Stream-ordered.
+/// Stream-ordered scratch memory on a GPU.
 pub(crate) struct GpuScratch {
     buffer: Box<CudaBuffer>,
     gpu: Gpu,

@@ -18,7 +18,7 @@ use crate::library;
 use crate::numbers::no_count;
 use crate::traced;
 
-/// In row-major order.
+/// An array of integers, in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerArray {
     sizes: Vec<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct IntegerArray {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bools {
     Refused,
-    /// As 0 and 1, like numpy.
+    /// Cast them to 0 and 1, as numpy does.
     AsNumbers,
 }
 
@@ -229,7 +229,7 @@ fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 
 /// The type is at least as wide.
 fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    // Row-major, aligned, and of the base class, because subclasses may keep two axes.
+    // The cast result is row-major, aligned, and of the base class; subclasses may keep two axes.
     let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;
     Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
 }

@@ -26,7 +26,7 @@ pub(crate) enum Library {
 }
 
 impl Library {
-    /// Of the array's class, or of a base class.
+    /// The library of an array's class, or of a base class.
     pub(crate) fn of(array: &Bound<'_, PyAny>) -> Option<Library> {
         array.get_type().mro().iter().find_map(|class| match &*package(class.cast().ok()?) {
             "torch" => Some(Library::Torch),

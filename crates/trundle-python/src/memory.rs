@@ -39,9 +39,9 @@ pub(crate) struct ArrayMemory {
     /// The element at index 0 of every axis. With negative strides, other elements are before it.
     pub(crate) first: *mut u8,
     pub(crate) sizes: PerAxis<isize>,
-    /// In bytes.
+    /// The strides, in bytes.
     pub(crate) strides: PerAxis<isize>,
-    /// In bytes.
+    /// The size of an element in bytes.
     pub(crate) width: usize,
     pub(crate) device: ArrayDevice,
 }
@@ -57,13 +57,13 @@ pub(crate) struct LayoutKey<'a> {
 }
 
 impl ArrayMemory {
-    /// Without the address.
+    /// All properties except the address.
     pub(crate) fn layout_key(&self) -> LayoutKey<'_> {
         let ArrayMemory { first: _, sizes, strides, width, device } = self;
         LayoutKey { sizes, strides, width: *width, ordinal: device.ordinal() }
     }
 
-    /// Row-major and without gaps.
+    /// A row-major tensor without gaps at the start of an extent.
     pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> ArrayMemory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
@@ -76,7 +76,7 @@ impl ArrayMemory {
         ArrayMemory { first, sizes: SmallVec::from_slice(sizes), strides, width, device }
     }
 
-    /// For functions that need an axis, as in numpy.
+    /// Adds an axis to an array without axes, for functions that need one as in numpy.
     pub(crate) fn with_an_axis(&mut self) {
         if self.sizes.is_empty() {
             self.new_axes_in_front(1);
@@ -88,7 +88,7 @@ impl ArrayMemory {
         self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
     }
 
-    /// Row-major and without gaps.
+    /// Whether the elements are row-major and without gaps.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut stride = self.width.cast_signed();
         self.sizes.iter().zip(&self.strides).rev().all(|(size, own)| {

@@ -186,7 +186,7 @@ impl Model {
 }
 
 impl Model {
-    /// In the order of the model.
+    /// Reads the inputs of a call, in the order of the model.
     fn read_inputs<'py>(
         &self,
         arrays: &Bound<'py, PyTuple>,
@@ -226,7 +226,7 @@ impl Model {
         inputs.iter().enumerate().map(read).collect()
     }
 
-    /// From the cache or new.
+    /// Returns the plan for these inputs, from the cache or a new one.
     fn planned(
         &self,
         py: Python<'_>,
@@ -241,7 +241,7 @@ impl Model {
             .map_err(|error| refused(&error))
     }
 
-    /// From `out`, or new.
+    /// The arrays for the outputs: from `out`, or new ones.
     fn made<'py>(
         &self,
         py: Python<'py>,

@@ -26,7 +26,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: PlanOn<Plan>,
-    /// Of the result.
+    /// The sizes of the result.
     pub(crate) sizes: PerAxis<isize>,
 }
 
@@ -56,7 +56,7 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Cpu(plan), sizes })
     }
 
-    /// As a program.
+    /// Plans the chain on a GPU, as a program.
     fn on_gpu(
         py: Python<'_>,
         ordinal: u32,
@@ -96,7 +96,7 @@ impl Planned {
         }
     }
 
-    /// Approximate.
+    /// The approximate size of the plan in bytes.
     fn own_bytes(&self) -> usize {
         self.plan.cpu().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
     }
@@ -112,7 +112,7 @@ pub(crate) struct PlanKey<'a, What> {
     pub(crate) threads: Option<usize>,
 }
 
-/// From the cache of this thread, or new.
+/// Returns the plan of an operation from the cache of this thread, or a new one.
 fn planned(
     py: Python<'_>,
     operation: &Operation,
@@ -200,7 +200,7 @@ pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?
 }
 
-/// Both have the same sizes and may overlap.
+/// Copies the elements of one memory to another of the same sizes, which may overlap.
 pub(crate) fn copied(
     py: Python<'_>,
     src: &ArrayMemory,

@@ -61,7 +61,7 @@ fn integer<T: From<i64>>(
     }
 }
 
-/// Iterable, but not a sequence of numbers: strings, sets and dicts.
+/// Whether an object is iterable but not a sequence of numbers: strings, sets and dicts.
 fn is_no_sequence(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
@@ -182,7 +182,7 @@ pub(crate) fn order(value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
 /// A shift of any size.
 pub(crate) enum Shift<'py> {
     Small(i64),
-    /// More than 64 bits.
+    /// An `int` of more than 64 bits.
     Large(Bound<'py, PyAny>),
 }
 
@@ -268,7 +268,7 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
             Err(refused_for("threads", "an integer", value))
         }
         Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
-        // Larger than the number of threads of any machine.
+        // A number that does not fit a usize is larger than the number of threads of any machine.
         Err(_) if value.gt(0)? => Ok(Some(usize::MAX)),
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }

@@ -10,16 +10,17 @@ use crate::memory::PerAxis;
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Operation {
     Copy,
-    /// Without lengths, and with the values of its parameters.
+    /// An operator without lengths, and the values of its parameters.
     Declared(&'static Declaration, SmallVec<[PerAxis<i64>; 2]>),
-    /// As if all elements were along one axis.
+    /// Rolls all elements as if they were one axis.
     RollFlat {
         shift: i64,
     },
     Flat(Box<Operation>),
-    /// In the chain language.
+    /// A pattern with its sizes, in the chain language.
     Rearrange(String),
-    /// With a table of lengths or indices. Not cached, because tables usually differ in each call.
+    /// An operator with a table of lengths or indices. It is not cached, because tables are usually different
+    /// in each call.
     Once(Op),
 }
 

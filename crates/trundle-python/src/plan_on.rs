@@ -49,7 +49,7 @@ impl AnyPlan for ProgramPlan {
 }
 
 impl<P: AnyPlan + 'static> PlanOn<P> {
-    /// For whichever device.
+    /// The plan, for whichever device.
     pub(crate) fn any(&self) -> &dyn AnyPlan {
         match self {
             PlanOn::Cpu(plan) => plan,

@@ -50,7 +50,7 @@ fn raised(failure: &Failure) -> PyErr {
     }
 }
 
-/// From a dictionary.
+/// The keyword arguments of a plan, extracted from a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -154,7 +154,7 @@ impl Stop {
     }
 }
 
-/// Of the worker thread.
+/// The stack size of the worker thread.
 const STACK_BYTES: usize = 8 << 20;
 
 /// `work` stops when the flag is set. On Python's main thread, it runs on another thread, while the main thread checks

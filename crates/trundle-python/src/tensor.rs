@@ -288,7 +288,7 @@ pub(crate) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound
     Ok(Some(described?.into_any()))
 }
 
-/// Type and byte order.
+/// The type and byte order of elements to which numbers are converted.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Elements {
     dtype: DType,
@@ -296,7 +296,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// For chains without a number.
+    /// The value for chains that have no number.
     pub(crate) const UNKNOWN: Elements = Elements { dtype: DType::Bytes(0), is_big_endian: false };
 
     /// The bytes of a number.

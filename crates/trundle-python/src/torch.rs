@@ -21,7 +21,7 @@ use crate::lazy::Lazy;
 /// Looked up once.
 pub(crate) struct Torch {
     tensor: Py<PyType>,
-    /// Of strided tensors.
+    /// The layout of strided tensors.
     strided: Py<PyAny>,
     /// Counts active dispatch modes, such as tracers.
     modes: Py<PyAny>,
@@ -29,7 +29,7 @@ pub(crate) struct Torch {
 }
 
 enum Functions {
-    /// Since PyTorch 2.10.
+    /// The table of C functions that PyTorch has since version 2.10.
     Table(Table),
     Capsules {
         to_dlpack: Py<PyAny>,
@@ -45,7 +45,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Torch {
-    /// Only for a plain tensor.
+    /// Returns PyTorch if `object` is a plain tensor.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Option<&'static Torch> {
         static TORCH: Lazy<Torch> = Lazy::new();
         let (py, class) = (object.py(), object.get_type());
@@ -77,7 +77,8 @@ impl Torch {
         Ok(Torch { tensor: class.unbind(), strided, modes, functions })
     }
 
-    /// For a GPU, also returns PyTorch's current stream. `None` for a tensor that needs `__dlpack__`.
+    /// Imports a tensor; for a GPU, also returns PyTorch's current stream there. Returns `None` for a tensor
+    /// that should be imported by `__dlpack__`.
     pub(crate) fn import(
         &self,
         tensor: &Bound<'_, PyAny>,

@@ -51,7 +51,7 @@ DTYPES = NUMPY_DTYPES + ML_DTYPES
 def random_array(dtype, shape, rng):
     """C-contiguous random bytes, including NaNs with payloads and padding that is not zero."""
     dtype = np.dtype(dtype)
-    # Of a bool.
+    # The bytes of a bool are 0 and 1.
     top = 2 if dtype == np.bool_ else 256
     size = int(np.prod(shape, dtype=int)) * dtype.itemsize
     return np.ndarray(shape, dtype, rng.integers(0, top, size, dtype="u1"))

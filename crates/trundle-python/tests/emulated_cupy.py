@@ -79,7 +79,7 @@ class Emulated:
         return self.module.ndarray(self, device_id, np.frombuffer(memory, dtype).reshape(shape))
 
     def array(self, values):
-        """On the current device, copied synchronously."""
+        """An array with these values on the current device, copied synchronously."""
         made = self.empty(values.shape, values.dtype)
         made.lying[...] = values
         return made

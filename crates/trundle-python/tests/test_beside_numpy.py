@@ -46,14 +46,14 @@ def draw_view(rng):
 
 
 def draw_axis(rng, rank):
-    """Sometimes out of range."""
+    """An axis for this rank, sometimes out of range."""
     if rank == 0 or one_in(rng, 25):
         return int(rng.integers(-rank - 2, rank + 2))
     return int(rng.integers(-rank, rank))
 
 
 def draw_integers(rng, low, high, shape):
-    """Of any dtype that can hold them, or a list."""
+    """Integers of any dtype that can hold them, or a list."""
     values = rng.integers(low, max(high, low + 1), shape)
     kinds = ["i8", "i8", ">i8", "i4", "i2"] + ["u1", "u8", "u2"] * (low >= 0)
     return values.tolist() if one_in(rng, 3) else values.astype(pick(rng, kinds))

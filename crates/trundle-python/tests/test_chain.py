@@ -470,7 +470,7 @@ def test_lengths_are_in_no_file(file):
     [
         str(np.array([1, 2])),
         str(np.arange(2000)),
-        # Of numpy 2; the output of older versions is valid.
+        # Output of numpy 2 for a list of its integers; the output of older versions is valid.
         "[np.int64(1), np.int64(2)]",
         repr(np.array([1, 2])),
         "tensor([1, 2])",

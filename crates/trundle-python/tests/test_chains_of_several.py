@@ -123,7 +123,7 @@ def test_arrays_of_other_libraries():
 
 
 def views(chance, sizes, first):
-    """Any order of axes in memory, some backwards or with gaps."""
+    """An array of the given sizes, with any order of axes in memory, some backwards or with gaps."""
     elements = int(np.prod(sizes))
     base = np.arange(first, first + elements, dtype="i4").reshape(sizes)
     order = chance.sample(range(len(sizes)), len(sizes))

@@ -18,7 +18,7 @@ from test_paddings import padded
 
 
 def lengths_for(p):
-    """Along axis 1, from 0 to more than its size."""
+    """Lengths for axis 1 of an array of rank 3, from 0 to more than its size."""
     rows = np.arange(p.shape[0] * p.shape[2], dtype="u4") * 7
     return (rows % (p.shape[1] + 2)).reshape(p.shape[0], 1, p.shape[2])
 
@@ -33,7 +33,7 @@ def spread(p):
 
 
 def places_for(p):
-    """Along axis 1; some are negative."""
+    """Indices for axis 1 of an array of rank 3, some of them negative."""
     size = p.shape[1]
     places = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
     return places % (2 * size) - size if size else places[:, :0]
@@ -197,7 +197,7 @@ def test_elements_of_any_size(rng):
 
 
 def test_there_are_views_of_each_kind(rng):
-    """For a dtype that can be unaligned."""
+    """Checks that the views have the properties in their names, for a dtype that can be unaligned."""
     made = {name: make(np.dtype("f8"), rng) for name, make in VIEWS.items()}
     assert not made["unaligned"].flags.aligned and not made["packed field"].flags.aligned
     assert made["packed field"].strides[2] % 8 == 3

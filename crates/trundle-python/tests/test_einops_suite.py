@@ -151,7 +151,7 @@ class Graphs:
 
 @pytest.fixture(params=[at_once, compiled], ids=lambda way: way.__name__)
 def replaced(request, monkeypatch):
-    """In all modules that import them."""
+    """Replaces functions of einops in all modules that import them."""
     functions = {name: Replaced(name, request.param) for name in ("rearrange", "repeat")}
     places = [einops, *(importlib.import_module(f"einops.tests.test_{name}") for name in MODULES)]
     for name, function in functions.items():

@@ -429,7 +429,7 @@ def test_names_of_other_libraries_are_hinted_at():
 
 
 def test_results_that_no_memory_holds():
-    # Larger than the address space.
+    # More than the address space, so that no system overcommits it.
     wide = np.broadcast_to(np.uint8(0), (2**40, 2**20))
     for call in (
         trundle.ascontiguousarray,

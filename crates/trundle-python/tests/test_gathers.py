@@ -201,7 +201,7 @@ def test_indices_of_all_integers(dtype, is_spread):
     trundle.put_along_axis(changed, places, 5.0, 0)
     np.put_along_axis(expected, places, 5.0, 0)
     same(changed, expected)
-    # Also for a signed integer, if the type is unsigned and has 8 bytes.
+    # Too large for the axis and, for unsigned 8-byte integers, for a signed integer.
     rows[1] = np.iinfo(dtype).max
     with pytest.raises(IndexError):
         trundle.take(x, rows, 0)

@@ -8,7 +8,7 @@ import pytest
 
 DOCUMENTS = Path(__file__).parents[3] / "docs"
 
-# In addition to numpy.
+# The packages that each host's example needs in addition to numpy.
 HOSTS = {
     "From Python": [],
     "ONNX Runtime": ["onnx", "onnxruntime"],

@@ -10,7 +10,7 @@ X = np.arange(12).reshape(3, 4)
 L = [2, 0, 4]
 COLUMN = [[2], [0], [4]]
 
-# With the name in the signature, and with the synonym.
+# The same call with the name in the signature, and with the synonym.
 EITHER = {
     "roll": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": 0}, {"axes": 0}),
     "roll two": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": (0, 1)}, {"axes": (0, 1)}),

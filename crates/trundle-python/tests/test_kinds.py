@@ -12,7 +12,7 @@ from arrays import assert_new, assert_same_bits, random_array, reversed_subseque
 LENGTHS = np.array([[2], [0], [4]])
 PLACES = np.array([[3, 0], [-1, -2], [1, 1]])
 
-# For shape (3, 4).
+# Functions that keep the class of an array, and functions that do not, for shape (3, 4).
 KEEPING = {
     "roll": (lambda x, **rest: trundle.roll(x, 5, **rest), lambda p: np.roll(p, 5)),
     "roll axes": (
@@ -264,7 +264,7 @@ def test_buffers():
 
 
 class Shared:
-    """Only DLPack and the namespace of the Array API."""
+    """Has only the two methods of DLPack and the namespace of the Array API."""
 
     def __init__(self, array):
         self._array = array

@@ -119,7 +119,7 @@ def slow_call():
 
 
 def test_the_lock_is_released():
-    """During a call, not only before and after it."""
+    """Another Python thread runs during a long call, not only before and after it."""
     stamps, done = [], threading.Event()
 
     def count():

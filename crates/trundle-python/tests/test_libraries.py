@@ -113,7 +113,7 @@ def test_traced_by_torch():
         fake = torch.empty(3, 4)
     with pytest.raises(TypeError, match="x is traced by torch.export.*FakeTensor"):
         trundle.roll(fake, 1)
-    # Not traced.
+    # A tensor with a gradient is not traced.
     with pytest.raises((RuntimeError, BufferError), match="grad"):
         trundle.roll(x.clone().requires_grad_(), 1)
 
@@ -187,7 +187,7 @@ def tensorflow(monkeypatch):
 @pytest.mark.parametrize("name", ALL)
 def test_tensors_of_tensorflow(tensorflow, name, rng):
     call, move = ALL[name]
-    # In DLPack since numpy 1.25.
+    # The arrays that replace tensors have bools in DLPack since numpy 1.25.
     has_bool = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
     for dtype in ("f4", "i8", "c16", *(["?"] if has_bool else [])):
         x = random_array(dtype, (3, 4), rng)
@@ -271,7 +271,7 @@ def test_lists_of_torch():
 
 
 class Lazy:
-    """As in Dask and xarray, tells whether there are tasks."""
+    """Has the method of Dask collections and xarray arrays that tells whether they consist of tasks."""
 
     def __init__(self, graph):
         self.graph = graph

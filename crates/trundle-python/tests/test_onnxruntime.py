@@ -57,7 +57,7 @@ TURNED = inner([node("Transpose", ["a"], ["b"], perm=[2, 0, 1])], ["a"], ["b"])
 
 
 def rolled(name, axis, shift, size):
-    """As exporters write it."""
+    """The nodes and constants of a roll, as exporters write it."""
     constants = {f"{name}_{word}": np.array([number]) for word, number in {
         "zero": 0, "cut": size - shift, "end": 2**62, "axis": axis,
     }.items()}  # fmt: skip
@@ -179,7 +179,7 @@ NUMBERS = {
     "UINT16": np.uint16, "INT16": np.int16, "UINT32": np.uint32, "INT32": np.int32, "UINT64": np.uint64,
     "INT64": np.int64, "BOOL": np.bool_,
 }  # fmt: skip
-# As unsigned integers of the same bits.
+# Types that numpy lacks, as unsigned integers of the same bits.
 BITS = {
     "BFLOAT16": np.uint16, "FLOAT8E4M3FN": np.uint8, "FLOAT8E4M3FNUZ": np.uint8, "FLOAT8E5M2": np.uint8,
     "FLOAT8E5M2FNUZ": np.uint8,

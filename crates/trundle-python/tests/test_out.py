@@ -18,7 +18,7 @@ from test_paddings import padded
 
 LENGTHS = np.arange(15, dtype="u4").reshape(3, 1, 5) % 6
 
-# For shape (3, 4, 5), with the numpy equivalent.
+# Each function that has out, for shape (3, 4, 5), and the numpy equivalent.
 CALLS = {
     "roll": (lambda x, **rest: trundle.roll(x, 3, **rest), lambda p: np.roll(p, 3)),
     "roll axes": (
@@ -189,14 +189,14 @@ def test_out_with_strides_of_0_along_sizes_of_1(rng):
 
 def test_out_whose_elements_are_interleaved_without_overlap(rng):
     x = random_array("u2", (3, 4), rng)
-    # At bytes 0, 4, 8, 12 and at 6, 10, 14, 18.
+    # The rows interleave, at bytes 0, 4, 8, 12 and at 6, 10, 14, 18.
     memory = np.zeros(10, "u2")
     out = np.lib.stride_tricks.as_strided(memory, (2, 4), (6, 4))
     assert trundle.flip(x[:2], out=out) is out
     assert_same_bits(out, x[1::-1, ::-1])
 
 
-# Both source and destination.
+# The source and the destination are views of the same square.
 SQUARE_VIEWS = {
     "itself": np.s_[:60, :60],
     "reversed": np.s_[59::-1, 59::-1],

@@ -20,7 +20,7 @@ def same(result, expected):
 
 
 def sources(mode, size, before, behind):
-    """For each index of a padded axis."""
+    """The source index of each index of a padded axis."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return at.clip(0, size - 1)
@@ -34,7 +34,7 @@ def sources(mode, size, before, behind):
 
 
 def padded(p, widths, mode):
-    """By definition, with a pair of widths for each axis."""
+    """The definition: a pair of widths for each axis."""
     for axis, (before, behind) in enumerate(widths):
         p = p.take(sources(mode, p.shape[axis], before, behind), axis)
     return p
@@ -309,7 +309,7 @@ def test_every_dtype_and_view(mode, dtype, rng):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_short_axes_in_long_ones(mode, rng):
-    # More than an operator may have pieces.
+    # More mirror images than an operator may have pieces.
     for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
         x = random_array("u2", shape, rng)
         widths = [(width, width)] if isinstance(width, int) else [width[axis] for axis in range(len(shape))]
@@ -319,7 +319,7 @@ def test_short_axes_in_long_ones(mode, rng):
 
 
 def test_images(rng):
-    # As large as tiles.
+    # As large as tiles, with a destination.
     x = random_array("u1", (3, 200, 301), rng)
     out = np.zeros((3, 206, 307), "u1")
     for mode in MODES:

@@ -20,10 +20,10 @@ INTS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70))
 
 @st.composite
 def views(draw, max_rank=5):
-    """Any dtype: sliced, with permuted axes, reversed, broadcast, unaligned."""
+    """An array of any dtype: sliced, with permuted axes, reversed, broadcast, unaligned."""
     dtype = draw(st.sampled_from(DTYPES))
     rank = draw(st.integers(0, max_rank))
-    # Sometimes as large as tiles, with fewer other axes.
+    # Sometimes an axis as large as tiles, with fewer other axes.
     sizes = st.one_of(
         st.integers(0, 6), st.sampled_from([1, 17, 33, 70]) if rank < 3 else st.integers(1, 3)
     )
@@ -49,7 +49,7 @@ def views(draw, max_rank=5):
 
 
 def axes_of(rank):
-    """Positive or negative."""
+    """Distinct axes, positive or negative."""
     return st.permutations(range(rank)).flatmap(
         lambda order: st.tuples(
             st.integers(0, rank),

@@ -35,7 +35,7 @@ DTYPES = [getattr(torch, name) for name in NAMES if hasattr(torch, name)]
 
 
 def is_shared(dtype):
-    """Not every version of PyTorch supports it in DLPack."""
+    """Whether this version of PyTorch supports the dtype in DLPack."""
     try:
         torch.zeros(1, dtype=dtype).__dlpack__()
     except (RuntimeError, BufferError, ValueError, TypeError):
@@ -54,7 +54,7 @@ def random_tensor(dtype, shape, rng):
 
 
 def raw(tensor):
-    """In row-major order, one element per row."""
+    """The bytes of the elements, in row-major order, one element per row."""
     packed = tensor.contiguous()
     width = packed.element_size()
     data = ctypes.string_at(packed.data_ptr(), packed.numel() * width)
@@ -62,7 +62,7 @@ def raw(tensor):
 
 
 def moved(tensor, move):
-    """In the order that `move` gives to positions."""
+    """The bytes of the elements, in the order that `move` gives to their positions."""
     positions = move(np.arange(tensor.numel()).reshape(tuple(tensor.shape)))
     return raw(tensor).reshape(tensor.numel(), tensor.element_size())[positions]
 

@@ -22,7 +22,7 @@ class Moves(torch.nn.Module):
 
 @pytest.fixture
 def traced():
-    """Without elements; lengths are on the CPU."""
+    """A tensor on a GPU, and lengths on the CPU, both without elements."""
     with FakeTensorMode(shape_env=ShapeEnv()):
         yield torch.empty(4, 5, 3, device="cuda"), torch.empty(3, dtype=torch.int64)
 

@@ -20,7 +20,7 @@ from trundle import _operators  # noqa: E402
 LENGTHS = torch.tensor([2, 0, 3])
 EACH = torch.tensor([[[2], [9], [0], [1], [3]]] * 3)
 
-# On 3 x 5 x 4, with PyTorch equivalents.
+# Functions of a tensor of 3 x 5 x 4, and the PyTorch equivalents.
 CALLS = {
     "roll": (lambda x: tt.roll(x, 1, 0), lambda x: torch.roll(x, 1, 0)),
     "roll of several axes": (
@@ -100,7 +100,7 @@ CALLS = {
     "chain of nothing": (lambda x: tt.chain(x, ""), lambda x: x.clone()),
 }
 
-# Without a gradient, with arguments and PyTorch equivalents.
+# Stages without a gradient, their arguments and the PyTorch equivalents.
 ONE_WAY = {
     "slice": ("slice(starts=[1], stops=[9], axes=[1], steps=[2])", {}, lambda x: x[:, 1:9:2]),
     "tile": ("a b c -> c b a | tile(2, 1, 1)", {}, lambda x: x.permute(2, 1, 0).repeat(2, 1, 1)),
@@ -111,7 +111,7 @@ ONE_WAY = {
 
 
 def reversed_rows(x, lengths):
-    """By definition, with a length for each index of axes 0 and 2, along axis 1."""
+    """The definition, with a length for each index of axes 0 and 2, along axis 1."""
     result = x.clone()
     for at, row in enumerate(lengths):
         for lane, length in enumerate(row):
@@ -136,7 +136,7 @@ def assert_new(result, expected):
 
 
 def gradient(function, x, weights):
-    """Of the weighted sum of a result: the weights at the positions of their sources."""
+    """The gradient of the weighted sum of a result: the weights at the positions of their sources."""
     x = x.detach().requires_grad_()
     return torch.autograd.grad((function(x) * weights).sum(), x)[0]
 
@@ -305,7 +305,7 @@ def test_compiled_by_inductor():
     torch.testing.assert_close(gradient(function, x, weights), gradient(theirs, x, weights))
 
 
-# Of any sizes, the first of which is even.
+# Functions of tensors of any sizes; the first size is even.
 OF_ANY_SIZE = {
     "roll": lambda x: tt.roll(x, (x.shape[0] // 2, 1), (0, 2)),
     "roll of all as one": lambda x: tt.roll(x, 5),
@@ -422,7 +422,7 @@ def test_batches(name):
         assert torch.equal(torch.func.vmap(ours, in_dims=axis)(batch), expected)
     nested = torch.func.vmap(torch.func.vmap(ours))(example((2, 2, 3, 5, 4)))
     assert torch.equal(nested[1, 0], theirs(example((2, 2, 3, 5, 4))[1, 0]))
-    # Without a batched argument.
+    # A call without a batched argument.
     alone = torch.func.vmap(lambda y: ours(example()) + y)(torch.zeros(2, *theirs(example()).shape))
     assert torch.equal(alone[1], theirs(example()))
 

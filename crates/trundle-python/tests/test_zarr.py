@@ -20,7 +20,7 @@ def moved(x):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """With an array in a store."""
+    """A folder with an array in a store, and the array."""
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(7).integers(0, 1 << 16, (24, 45, 90)).astype(np.uint16)
     np.save("x.npy", x)
@@ -30,7 +30,7 @@ def place(tmp_path, monkeypatch):
 
 
 def read(store):
-    """Through a file."""
+    """Reads the array of a store, through a file."""
     trundle.zarr.apply(store, "", "read.npy", overwrite=True)
     array = np.load("read.npy")
     os.remove("read.npy")
@@ -170,7 +170,7 @@ def test_the_program(place):
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("verify", [False, True])
 def test_ctrl_c_stops_a_task_in_the_middle(tmp_path, workers, verify):
-    """Two gigabytes of a sparse file."""
+    """A task that moves two gigabytes of a sparse file."""
     source = tmp_path / "x.npy"
     np.lib.format.open_memmap(source, mode="w+", dtype="u1", shape=(1 << 10, 1 << 10, 1 << 11))
     text = f"""

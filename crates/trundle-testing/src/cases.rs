@@ -83,7 +83,7 @@ pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Chain> {
     })
 }
 
-/// Before they are fitted to a shape.
+/// The parameters of an operator, before they are fitted to a shape.
 #[derive(Clone, Debug)]
 pub(crate) enum OpNumbers {
     Roll { picks: Vec<(i64, u8)>, one_shift: bool },
@@ -194,7 +194,7 @@ fn any_axis(pick: u8, rank: usize) -> i64 {
     if pick < rank { signed(pick) } else { signed(pick) - 2 * signed(rank) }
 }
 
-/// By increasing key. Equal keys keep their order.
+/// Returns the axes ordered by increasing key. Axes with equal keys keep their order.
 fn order_of(keys: &[u8; MOST_RANK], rank: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rank).collect();
     order.sort_by_key(|axis| keys[*axis % MOST_RANK]);
@@ -305,7 +305,7 @@ impl LayoutNumbers {
         self.nested(shape, width, &[false; MOST_RANK])
     }
 
-    /// With gaps. Each stride spans all axes with smaller strides.
+    /// Returns a layout with gaps. Each stride spans all axes with smaller strides.
     fn nested(&self, shape: &[usize], width: usize, repeated: &[bool; MOST_RANK]) -> Layout {
         let mut strides = vec![0isize; shape.len()];
         let mut extent = width;
@@ -331,7 +331,7 @@ impl LayoutNumbers {
         self.placed(shape, &strides)
     }
 
-    /// Of gaps, in bytes.
+    /// Returns the unit of gaps in bytes.
     fn unit(&self, width: usize) -> usize {
         if self.gaps_in_elements { width } else { 1 }
     }

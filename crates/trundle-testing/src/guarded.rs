@@ -53,7 +53,7 @@ impl DerefMut for Guarded {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod pages {
-    /// Without protected pages.
+    /// Bytes without protected pages.
     pub(super) struct Pages(Vec<u8>);
 
     impl Pages {
@@ -132,7 +132,7 @@ mod pages {
         }
     }
 
-    /// With a protected page before and after them.
+    /// Maps new pages, with a protected page before and after them.
     fn mapped(bytes: usize) -> *mut u8 {
         // SAFETY: new pages are not used by other code; only the pages between the first and the last are
         // made accessible.

@@ -459,7 +459,7 @@ pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mu
     });
 }
 
-/// In bytes.
+/// Returns the offset in bytes of the element at an index.
 fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     let mut at = layout.offset_bytes() as i128;
     for (i, stride) in index.iter().zip(layout.strides_bytes()) {
@@ -477,7 +477,7 @@ fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     narrow(number)
 }
 
-/// By the specifications, the number fits.
+/// Converts an index to `usize`. By the specifications it cannot be out of range.
 fn narrow(number: i128) -> usize {
     usize::try_from(number).unwrap_or_else(|_| panic!("{number} is not an index"))
 }

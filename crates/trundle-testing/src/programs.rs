@@ -165,7 +165,7 @@ fn targets(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     Some(op.index_map(of).unwrap())
 }
 
-/// By elements of another tensor or of the fill.
+/// Replaces some elements of a tensor by elements of another tensor or of the fill.
 fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Option<TensorId> {
     let targets = targets(choices, &program.tensor(base).shape)?;
     let part = targets.out_shape();
@@ -187,7 +187,7 @@ fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Opti
 
 const FILL: TensorId = TensorId(2);
 
-/// With the fill, along one axis.
+/// Pads a tensor along one axis with the fill.
 fn padded(choices: &mut Choices, program: &mut Program, from: TensorId) -> TensorId {
     let of = program.tensor(from).shape.clone();
     let mut widths = vec![[0; 2]; of.rank()];

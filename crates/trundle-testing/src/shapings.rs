@@ -48,7 +48,7 @@ pub fn shaping_chains(
     })
 }
 
-/// Before it is fitted to a tensor.
+/// The parameters of an operator, before they are fitted to a tensor.
 #[derive(Clone, Debug)]
 enum UnfittedOp {
     Plain(OpNumbers),

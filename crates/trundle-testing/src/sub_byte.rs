@@ -17,7 +17,7 @@ use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
 /// counted from the least significant bit.
 type Bits = &'static [[(usize, usize); 8]];
 
-/// As the specifications of the file formats define them.
+/// Every packing, as the specifications of the file formats define it.
 const PACKINGS: [(u8, BitOrder, Bits); 10] = [
     (1, BitOrder::LowFirst, &[[(7, 0), (6, 0), (5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0)]]),
     (1, BitOrder::HighFirst, &[[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]]),
@@ -66,7 +66,7 @@ const PACKINGS: [(u8, BitOrder, Bits); 10] = [
 #[derive(Clone)]
 struct Table {
     packing: Packing,
-    /// Of a group of elements.
+    /// The size in bytes of a group of elements.
     group_bytes: usize,
     /// For each element of a group: the byte and the mask of each bit, the least significant first.
     elements: Vec<Vec<(usize, u8)>>,
@@ -105,7 +105,7 @@ impl Table {
         bits.map(move |(byte, mask)| (first + byte, *mask))
     }
 
-    /// Bit by bit.
+    /// Copies an element bit by bit.
     fn copy(&self, src: &[u8], from: usize, dst: &mut [u8], to: usize) {
         for ((read, read_mask), (written, mask)) in self.bits(from).zip(self.bits(to)) {
             if src[read] & read_mask == 0 {
@@ -125,7 +125,7 @@ impl Table {
     }
 }
 
-/// In row-major order.
+/// Returns the offsets of a layout's elements, in row-major order.
 fn offsets(layout: &Layout) -> Vec<usize> {
     indices(layout.shape().sizes()).iter().map(|index| layout.offset_of(index)).collect()
 }
@@ -134,10 +134,10 @@ fn end_of(offsets: &[usize]) -> usize {
     offsets.iter().max().map_or(0, |last| last + 1)
 }
 
-/// In the destination buffer after the last element.
+/// The number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 35;
 
-/// With each packing.
+/// Runs one case with elements of each packing.
 fn check<B: Testable>(backend: &B, case: &Case, tables: &[Table]) -> Result<(), String> {
     let naive = case.naive();
     tables.iter().try_for_each(|table| check_packing(backend, case, naive.labels(), table))
@@ -287,7 +287,7 @@ fn sweep() -> Vec<Case> {
             cases.push(Case::contiguous(shape, &ops, 1, [from, to]));
         }
     }
-    // Only some rows, each from an arbitrary row of its column.
+    // Only some rows are moved, and each reads from an arbitrary row of its column.
     let mut part = Case::contiguous(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
     for rows in [0..3, 11..15, 2..30] {
         part.window[1] = rows;

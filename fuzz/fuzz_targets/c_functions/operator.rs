@@ -23,11 +23,11 @@ pub(crate) enum Operator {
 /// How an operator is called.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
-    /// By its function.
+    /// By the operator's function.
     AtOnce,
-    /// By its plan.
+    /// By a plan of the operator.
     Planned,
-    /// By the plan of an equivalent chain, or else by its plan.
+    /// By a plan of an equivalent chain, or by a plan of the operator if there is no such chain.
     Chained,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Tensors {
     pub(crate) written: Vec<Tensor>,
 }
 
-/// For each element, its bytes, or one byte with its bits.
+/// The elements of a tensor: for each, its bytes, or one byte with its bits.
 type Elements = Vec<Vec<u8>>;
 
 fn changed(sizes: &[u64], axis: i64, size: u64) -> Vec<u64> {
@@ -292,7 +292,7 @@ fn number_of(index: &[usize], shape: &[usize]) -> usize {
     index.iter().zip(shape).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// Before and after each axis.
+/// Returns the widths before and after each axis.
 fn pairs(widths: &[i64], rank: usize) -> Vec<[i64; 2]> {
     match widths {
         [both] => vec![[*both; 2]; rank],
@@ -326,7 +326,7 @@ fn padded(widths: &[i64], mode: trundle_pad_mode, shape: &[usize], read: &[Eleme
     indices(&sizes).into_iter().map(element).collect()
 }
 
-/// From i32 or i64.
+/// Converts elements of type i32 or i64 to indices.
 fn numbers(elements: &Elements) -> Vec<i64> {
     let number = |bytes: &Vec<u8>| match bytes[..] {
         [a, b, c, d] => i32::from_ne_bytes([a, b, c, d]).into(),

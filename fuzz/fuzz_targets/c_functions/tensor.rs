@@ -10,7 +10,7 @@ use trundle_testing::indices;
 
 use crate::capi::*;
 
-/// With the lists that the description points to.
+/// A description of a tensor, with the lists that it points to.
 pub(crate) struct Tensor {
     pub(crate) desc: trundle_tensor_desc,
     pub(crate) sizes: Vec<u64>,
@@ -119,7 +119,7 @@ impl Tensor {
         last = last.checked_add(units)?;
         let Some(packing) = width.packing() else { return Some(first..last) };
         let (group, bytes) = (packing.group() as i128, packing.group_bytes() as i128);
-        // From the group of the first element to that of the last.
+        // The range is from the start of the first element's group to the end of the last element's group.
         Some(
             first.div_euclid(group).checked_mul(bytes)?
                 ..last.checked_add(group - 1)? / group * bytes,

@@ -7,9 +7,9 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 use crate::tensor::Tensor;
 
-/// For one tensor.
+/// The largest allocation for one tensor, in bytes.
 pub(crate) const MOST_BYTES: i128 = 1 << 14;
-/// More than any process has. The library rejects tensors that extend further.
+/// More memory than any process has. The library rejects tensors that extend further.
 const ALL_MEMORY: i128 = 1 << 57;
 /// The memory that tensors may share.
 pub(crate) const ARENA_BYTES: usize = 1 << 12;
@@ -33,7 +33,8 @@ impl TensorMemory {
         let known = tensor.width().is_some();
         let reach = match tensor.reach() {
             Some(reach) if known && (reach.end - reach.start) <= MOST_BYTES => reach,
-            // Beyond all memory, or of unknown type: the call must fail before it accesses memory.
+            // The tensor extends beyond all memory, or its type is unknown. The call must fail before it
+            // accesses memory.
             Some(reach) if known && reach.end - reach.start <= ALL_MEMORY => {
                 return Ok(Err(TooMuch));
             }

@@ -8,7 +8,8 @@ use trundle_models::{
     PlannedModel, ValueId,
 };
 
-/// Of an input, and of all written tensors together. Larger cases only take longer.
+/// The largest number of elements of an input, and of all written tensors together. Larger cases only take
+/// longer.
 const MOST_ELEMENTS: usize = 1 << 14;
 
 /// Checks the reader's guarantees, and that a run gives the same elements as evaluating each alone.
@@ -36,7 +37,8 @@ fn check_values(model: &Model) {
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
-    /// Also those of enclosing bodies, but not of other bodies at the same level.
+    /// The values in scope: also those of enclosing bodies, but not those of other bodies at the same
+    /// level.
     known: HashSet<ValueId>,
 }
 
@@ -72,7 +74,7 @@ fn check_names(model: &Model) {
     assert_eq!(outputs.len(), model.outputs.len());
 }
 
-/// As many elements as the shape has.
+/// Checks that a constant has as many elements as its shape.
 fn check_constant(constant: &Constant) {
     match (constant.element, &constant.data) {
         (ElementType::Fixed(dtype), Data::Bytes(bytes)) => {

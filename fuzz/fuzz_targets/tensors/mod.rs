@@ -26,7 +26,7 @@ pub fn check(ending: &str, bytes: &[u8]) {
     assert_eq!(contents.metadata, again.metadata);
     assert_eq!(contents.tensors.len(), again.tensors.len());
     for ((header, data), (header_again, data_again)) in contents.tensors.iter().zip(&again.tensors) {
-        // Row-major, and perhaps with another offset.
+        // The written file is row-major, and its data may start at another offset.
         let (order, data_offset) = (header_again.order, header_again.data_offset);
         assert_eq!(Header { order, data_offset, ..header.clone() }, *header_again);
         assert_eq!(data, data_again);

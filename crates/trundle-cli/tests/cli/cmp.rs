@@ -110,7 +110,7 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
             ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
         }
         let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
-        // For the first tensor only.
+        // The order of axes matters only for the first tensor.
         let tried = |(from, to): &(usize, usize)| number == 0 || is_tried(number + from + to, 9);
         for (from, to) in pairs.filter(tried) {
             let (from, to) = (WAYS[from], WAYS[to]);

@@ -91,7 +91,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     place.write("f.npy", &tensor.file(FORTRAN));
     place.run("convert f.npy -o same.npy").done();
     assert!(is_stored(&place.read("same.npy"), &tensor, true));
-    // In tiles, and with nothing to resume.
+    // The file is moved in tiles. `--resume` is given although there is nothing to resume.
     let small = "--max-mem 8K --storage ssd --resume --verify";
     for (to, row_major) in [("x.npy", false), ("x.npz", false), ("y.npy", true), ("x.bin", false)] {
         let own = format!("convert f.npy -o {to}");

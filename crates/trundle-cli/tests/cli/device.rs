@@ -52,7 +52,7 @@ fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     }
 }
 
-/// With the emulated driver, a library with the name of NVIDIA's.
+/// These tests use the emulated driver, a library with the name of NVIDIA's driver.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod with_cuda {
     use std::path::Path;
@@ -159,7 +159,7 @@ mod with_gpus {
         assert!(text.contains(launch), "{text}");
     }
 
-    /// With the fields of a CPU plan, and the launches.
+    /// A JSON plan has the fields of a CPU plan, and also the launches.
     #[test]
     fn a_plan_is_json_too() {
         let place = place();

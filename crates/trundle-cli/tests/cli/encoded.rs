@@ -93,7 +93,7 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     assert_eq!(count(&place, "roll(shift=2, axes=0)", ""), json!(9));
     moved(&place, "roll(shift=2, axes=0)", "--verify");
     assert_eq!(place.read("x.zarr/c/0/1/0"), place.read("y.zarr/c/1/1/0"));
-    // Half a shard.
+    // The shift is half the size of a shard.
     assert_eq!(count(&place, "roll(shift=1, axes=0)", ""), Value::Null);
     moved(&place, "roll(shift=1, axes=0)", "--verify");
     // Outputs have the shard index at the end.
@@ -180,7 +180,8 @@ fn an_order_of_axes_can_be_metadata_alone() {
         ("transpose(2, 0, 1) | roll(shift=3, axes=0)", json!([1, 2, 0]), "4/2/1", "2/4/2"),
         ("roll(shift=2, axes=0)", Value::Null, "4/1/0", "1/1/0"),
     ] {
-        // Only with --metadata-only, because readers must then transpose every chunk.
+        // The order of axes within chunks changes only with --metadata-only, because readers must then
+        // transpose every chunk.
         let expected = if order.is_null() { json!(45) } else { Value::Null };
         assert_eq!(count(&place, chain, ""), expected, "{chain}");
         assert_eq!(count(&place, chain, only), json!(45), "{chain}");

@@ -29,7 +29,7 @@ fn gguf(tensors: &[(&str, u32, &Tensor)]) -> Vec<u8> {
     [file, data].concat()
 }
 
-/// 16-bit integers.
+/// Returns an NRRD file of 16-bit integers.
 fn nrrd(tensor: &Tensor) -> Vec<u8> {
     let sizes: Vec<String> = tensor.shape.iter().rev().map(usize::to_string).collect();
     let (dimension, sizes) = (sizes.len(), sizes.join(" "));

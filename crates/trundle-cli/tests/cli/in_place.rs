@@ -166,7 +166,7 @@ fn what_may_be_moved_already_is_not_moved_again() {
         assert!(work.is_refused(&run), "{}: {run:?}", work.words);
         assert!(tree(&work.place.path("")) == work.after, "{}", work.words);
     }
-    // Without replacement, `--resume` may start over.
+    // If the output does not replace the input, `--resume` may begin from the start.
     let place = Workdir::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
     (0..2).for_each(|_| drop(place.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
 }
@@ -177,7 +177,7 @@ const SHAPE: [usize; 2] = [4001, 4500];
 /// How processes ended, and the results of `--resume` after the others were killed.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Before the signal, or the signal was too late.
+    /// The process ended before the signal, or the signal was too late.
     ended: u32,
     resumed: u32,
     /// The journal had no progress, so the source was unchanged and the run started over.

@@ -86,14 +86,14 @@ fn a_plan_as_json() {
     let stage = &report["stages"][0];
     assert_eq!(keys(stage), set(&["operators", "index_map", "move", "plan"]));
     assert_eq!(stage["move"]["width"], 2);
-    // One block with one cut loop.
+    // A roll along one axis is a single block with one cut loop.
     let blocks = stage["move"]["blocks"].as_array().unwrap();
     assert_eq!(blocks.len(), 1);
     let loops = blocks[0]["loops"].as_array().unwrap();
     assert_eq!(loops.iter().filter(|each| each["cut"].is_object()).count(), 1);
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
 
-    // Only the header changes.
+    // If the command changes only the header, no elements are moved.
     let report = place.run("plan transpose x.npy --json").done().json();
     assert_eq!(report["files"]["by_header"], true);
     let blocks = &report["stages"][0]["move"]["blocks"];

@@ -115,7 +115,7 @@ fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     tensor.bytes.chunks(row).rev().collect::<Vec<_>>().concat()
 }
 
-/// One deflated member.
+/// Returns a zip archive with one deflated member.
 fn archive(name: &str, content: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content).unwrap();

@@ -438,7 +438,7 @@ fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Two rows.
+/// Returns an .npy file with two rows of f32.
 fn of_floats(values: &[f32; 4]) -> Vec<u8> {
     let bytes = of_floats_bytes(values);
     Tensor { descr: "'<f4'".into(), width: 4, shape: vec![2, 2], bytes }.file(PLAIN)

@@ -318,7 +318,7 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     assert!(run.stderr.contains(words), "{run:?}");
 }
 
-/// Two levels.
+/// Returns OME-NGFF metadata for a pyramid of two levels.
 fn pyramid() -> Value {
     let level = |path: &str, scale: f64| {
         json!({ "path": path, "coordinateTransformations": [

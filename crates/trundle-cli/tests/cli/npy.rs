@@ -3,9 +3,9 @@
 /// A contiguous, row-major tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tensor {
-    /// As in an .npy header.
+    /// The element type, as an .npy header states it.
     pub descr: String,
-    /// In bytes.
+    /// The element size in bytes.
     pub width: usize,
     pub shape: Vec<usize>,
     pub bytes: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Style {
     pub fortran: bool,
 }
 
-/// As `numpy.save` writes it.
+/// The header that `numpy.save` writes.
 pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
 
 impl Tensor {
@@ -36,7 +36,7 @@ impl Tensor {
         Tensor { descr: "'<u2'".to_owned(), width: 2, shape: shape.to_owned(), bytes }
     }
 
-    /// One axis of `<i8`.
+    /// Returns integers of type `<i8` along one axis.
     pub(crate) fn list(values: &[i64]) -> Tensor {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Tensor { descr: "'<i8'".to_owned(), width: 8, shape: vec![values.len()], bytes }

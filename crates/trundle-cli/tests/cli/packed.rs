@@ -4,11 +4,11 @@ use crate::npy::Tensor;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed {
-    /// For `--dtype`.
+    /// The name of the type for `--dtype`.
     pub dtype: &'static str,
-    /// Of an element.
+    /// The number of bits of an element.
     pub bits: usize,
-    /// For `--bit-order`.
+    /// The name of the layout for `--bit-order`.
     pub order: &'static str,
 }
 
@@ -16,7 +16,7 @@ const fn packed(dtype: &'static str, bits: usize, order: &'static str) -> Packed
     Packed { dtype, bits, order }
 }
 
-/// Default layouts.
+/// Each type with its default layout.
 pub(crate) const USUAL: [Packed; 9] = [
     packed("u1", 1, "high-first"),
     packed("u2", 2, "low-first"),

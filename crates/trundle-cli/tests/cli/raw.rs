@@ -6,7 +6,7 @@ use crate::refusals::refused;
 use crate::results::{CASES, flipped, inverted, rolled};
 use crate::{Workdir, is_tried};
 
-/// As `--shape` accepts them.
+/// Returns sizes in the form that `--shape` accepts.
 fn sizes(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }

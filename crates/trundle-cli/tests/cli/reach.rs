@@ -153,7 +153,7 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
     {
         let args: Vec<&str> = args.split(' ').collect();
         let mut child = place.command(&args).spawn().unwrap();
-        // Like `head -c 1`.
+        // The reader stops after one byte, like `head -c 1`.
         child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.stderr, b"", "{:?}", String::from_utf8_lossy(&output.stderr));

@@ -504,7 +504,7 @@ pub(crate) mod unix {
         }
     }
 
-    /// As for background processes of a script.
+    /// Whether a signal was ignored when this process was started, as for a background process of a script.
     pub(crate) fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

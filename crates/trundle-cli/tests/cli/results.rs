@@ -61,7 +61,7 @@ fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) ->
     })
 }
 
-/// For the shape [3, 5, 4].
+/// Movements of a tensor with the shape [3, 5, 4].
 pub(crate) const CASES: &[Case] = &[
     case("transpose", inverted),
     case("transpose --order 2,0,1", |x| transposed(x, &[2, 0, 1])),

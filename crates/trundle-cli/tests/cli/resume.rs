@@ -14,7 +14,8 @@ use crate::refusals::unix::is_ignored;
 use crate::skip;
 use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 
-/// Unless all tests run, only two passes, which include what the other movement tests.
+/// Returns the movements to interrupt. Unless all tests run, this is only the movement with two passes,
+/// which includes what the other one tests.
 fn movements() -> &'static [&'static str] {
     if everything() { &[ONE_PASS, TWO_PASSES] } else { &[TWO_PASSES] }
 }
@@ -103,7 +104,7 @@ fn what_was_noted_is_not_done_again() {
 
 #[test]
 fn another_table_of_lengths_is_another_job() {
-    // With equal minimum and maximum.
+    // These lengths have the same minimum and maximum.
     let lengths = |first: [u32; 3]| {
         let all = (0..4001).map(|row| first.get(row).copied().unwrap_or(700).to_string());
         all.collect::<Vec<_>>().join(",")

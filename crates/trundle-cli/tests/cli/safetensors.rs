@@ -7,10 +7,10 @@ use crate::npy::Tensor;
 #[derive(Clone, Debug)]
 pub(crate) struct Named<'a> {
     pub name: &'a str,
-    /// As in the header.
+    /// The element type, as the header states it.
     pub dtype: &'a str,
     pub shape: &'a [usize],
-    /// Row-major.
+    /// The data, contiguous and row-major.
     pub data: &'a [u8],
 }
 

@@ -39,7 +39,7 @@ fn scatters() -> (Workdir, Vec<(&'static str, Tensor)>) {
     scatters_of(9)
 }
 
-/// At least 9 slices.
+/// As [`scatters`], for a tensor of `slices` slices (at least 9).
 fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
     let base = part(1, &[slices, 14, 12]);
     let (slice, rows) = (part(2, &[4, 14, 5]), part(3, &[3, 2, 12]));

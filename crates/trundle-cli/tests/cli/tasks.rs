@@ -24,7 +24,7 @@ const JOBS: [Job; 3] = [
     ("-o out.npy", 1),
 ];
 
-/// In one process.
+/// Returns the arguments to run the job in one process.
 fn apply((output, memory): Job) -> String {
     format!("apply in.zarr '{CHAIN}' {output} --max-mem {memory}M")
 }
@@ -78,7 +78,7 @@ impl Planned {
     }
 }
 
-/// By path.
+/// Returns the contents of a file, or of all files in a folder, by path.
 fn tree(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     if path.is_file() {

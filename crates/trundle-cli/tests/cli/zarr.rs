@@ -9,7 +9,7 @@ use trundle_testing::everything;
 use crate::npy::{self, Tensor};
 use crate::{Workdir, chance};
 
-/// For format version 3.
+/// Returns the metadata of an array in format version 3.
 pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
     json!({
         "zarr_format": 3,
@@ -113,7 +113,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     }
 }
 
-/// One to three operators.
+/// Returns a random chain of one to three operators for an array of `rank` axes.
 fn some_chain(seed: &mut u64, rank: usize) -> String {
     let stages = (0..1 + chance(seed, 3)).map(|_| match chance(seed, 3) {
         0 => {

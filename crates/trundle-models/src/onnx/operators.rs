@@ -379,7 +379,7 @@ fn slice(node: &mut OperatorNode) -> Checked<Operator> {
     })
 }
 
-/// Before opset 10. Without `axes`, it slices the first axes, one for each start.
+/// Slice before opset 10. Without `axes`, it slices the first axes, as many as `starts` has entries.
 fn slice_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
     let starts = node.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
     let stops = node.required("ends")?;

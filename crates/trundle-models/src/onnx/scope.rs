@@ -10,7 +10,7 @@ use crate::problem::{Checked, wrong};
 pub(super) struct Scope<'a> {
     /// `None` for a function's input that the call omits.
     values: HashMap<&'a str, Option<ValueId>>,
-    /// Of ONNX's own operators.
+    /// The version of ONNX's own operators.
     pub(super) opset: Option<i64>,
     /// The attributes that references in a function may name.
     pub(super) parameters: Option<Parameters<'a>>,

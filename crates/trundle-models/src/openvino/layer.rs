@@ -186,7 +186,8 @@ fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// For messages only, because it counts the lines from the start of the file.
+/// The line of an element. Use it only for messages, because it counts the lines from the start of the
+/// file.
 pub(super) fn line(element: Node) -> u32 {
     element.document().text_pos_at(element.range().start).row
 }

@@ -52,7 +52,7 @@ pub(super) type Make = fn(&Layer, &[Operand]) -> Checked<Operator>;
 
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
-/// One output.
+/// A type of layer that has one output.
 pub(super) const fn kind(
     name: &'static str,
     since: u32,

@@ -89,9 +89,9 @@ struct Reader<'a> {
     kinds: Vec<&'static LayerType>,
     wiring: Wiring,
     weights: Weights<'a>,
-    /// Of the outputs of each layer.
+    /// The values of the outputs of each layer.
     values: Vec<Vec<ValueId>>,
-    /// For each value.
+    /// Of each value: its element type, and whether it is a constant.
     operands: Vec<Operand>,
     nodes: Vec<ModelNode>,
 }

@@ -37,7 +37,7 @@ pub(super) fn dimension(text: &str) -> Option<Dimension> {
     }
 }
 
-/// Only digits.
+/// Parses a number that consists of digits only and is a valid size.
 fn size(text: &str) -> Option<usize> {
     let digits = text.bytes().all(|digit| digit.is_ascii_digit());
     let size = text.parse().ok().filter(|_| digits)?;

@@ -37,7 +37,7 @@ enum Source<'a> {
 struct Stored {
     start: u64,
     bytes: usize,
-    /// For strings, and for packed elements, whose last byte may have unused bits.
+    /// Set for strings, and for packed elements if the last byte may have unused bits.
     special: Option<(ElementType, usize)>,
 }
 

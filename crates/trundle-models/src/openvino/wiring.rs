@@ -9,13 +9,13 @@ use crate::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tap {
-    /// Index in the file.
+    /// The layer's index in the file.
     pub(super) layer: usize,
-    /// Index in the layer.
+    /// The output's index in the layer.
     pub(super) output: usize,
 }
 
-/// For each input of each layer.
+/// The output that each input of each layer reads.
 pub(super) struct Wiring(Vec<Vec<Tap>>);
 
 impl Wiring {
@@ -54,7 +54,7 @@ impl Wiring {
 
 struct Ends {
     layers: HashMap<u64, usize>,
-    /// By the layer's index and the port's number.
+    /// The key is the layer's index and the port's number.
     inputs: HashMap<(usize, u64), usize>,
     outputs: HashMap<(usize, u64), usize>,
 }

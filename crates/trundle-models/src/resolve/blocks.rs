@@ -127,7 +127,7 @@ fn sides(site: &mut Site, shape: &Shape, block: &Integers) -> Checked<Vec<usize>
     Ok(sides)
 }
 
-/// Before and after each axis: never negative, and 0 along the batch.
+/// The padding or cropping before and after each axis: never negative, and 0 along the batch.
 fn around(
     site: &mut Site,
     shape: &Shape,

@@ -25,7 +25,7 @@ pub(super) struct Builder<'m> {
     pub(super) model: &'m Model,
     /// The caller's inputs, the first tensors of the program.
     pub(super) given: &'m [Given<'m>],
-    /// Of the values resolved so far.
+    /// The tensors of the values resolved so far.
     pub(super) values: HashMap<ValueId, TensorId>,
     /// Steps taken to read lists of integers; at most `MOST_STEPS`.
     pub(super) steps: usize,
@@ -290,7 +290,7 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// Without the bodies inside the body.
+/// The cost of one run of a body, without the bodies inside it.
 fn cost(body: &Body) -> usize {
     let of = |node: &Node| 1 + node.inputs.len() + node.outputs.len();
     body.nodes.iter().map(of).sum::<usize>() + 1 + body.inputs.len() + body.outputs.len()

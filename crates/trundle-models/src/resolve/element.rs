@@ -13,7 +13,7 @@ use crate::{Constant, Data, ElementType};
 pub(crate) enum Number {
     /// An integer, or a boolean as 0 or 1.
     Integer(i128),
-    /// Exact for every supported type.
+    /// A float. An f64 represents every value of the supported types exactly.
     Float(f64),
 }
 

@@ -91,7 +91,7 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
 
 pub(super) struct Iterations<'a> {
     body: &'a Body,
-    /// For the next iteration.
+    /// The carried values for the next iteration.
     pub(super) carried: Vec<TensorId>,
     stacks: Vec<Stack>,
     pub(super) done: usize,
@@ -204,7 +204,7 @@ fn declared_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
     Some((output.element?, Shape::new(output.shape.sizes()?).ok()?))
 }
 
-/// One tensor for each iteration.
+/// Tensors of the same shape, one for each iteration.
 struct Stack {
     along: ScanAxis,
     parts: Vec<TensorId>,

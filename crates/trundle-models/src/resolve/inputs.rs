@@ -31,7 +31,8 @@ impl Input {
     }
 }
 
-/// One entry for each input, with an allowed shape and the right number of elements.
+/// Checks that `given` has an entry for each input of the model, with a shape that the model allows and the
+/// right number of elements.
 pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     if model.inputs.len() != given.len() {
         return Err(Error::input_count(model.inputs.len(), given.len()));

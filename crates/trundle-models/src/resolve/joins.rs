@@ -100,7 +100,7 @@ pub(super) fn concat(site: &mut Site, axis: i64) -> Checked<TensorId> {
     site.builder.joined(axis, &parts)
 }
 
-/// Equal rank, and equal sizes except along `axis`.
+/// Whether two shapes have the same rank and the same sizes along all axes except `axis`.
 fn agree_beside(axis: usize, one: &Shape, other: &Shape) -> bool {
     one.rank() == other.rank()
         && (0..one.rank()).all(|beside| beside == axis || one[beside] == other[beside])

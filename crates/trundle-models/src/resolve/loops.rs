@@ -133,7 +133,7 @@ fn common_size(scanned: &[Scanned]) -> Checked<usize> {
 struct Scanned {
     tensor: TensorId,
     shape: Shape,
-    /// Not negative.
+    /// The axis, which is not negative.
     axis: usize,
     is_backward: bool,
 }
@@ -149,7 +149,7 @@ impl Scanned {
         self.shape[self.axis]
     }
 
-    /// Without the axis.
+    /// The shape of a slice: the tensor's shape without the axis.
     fn part_shape(&self) -> Checked<Shape> {
         let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
         Ok(Shape::new([before, after].concat())?)

@@ -127,7 +127,8 @@ pub(super) fn broadcast(
     }
 }
 
-/// The sizes after broadcasting both ways, aligned at the last axis: if one is missing or 1, the other.
+/// The sizes after broadcasting both ways, with the axes aligned at the last one. If an axis is missing in `shape` or
+/// `wanted`, or has size 1 there, the size is taken from the other.
 pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
     let lacking = shape.rank().saturating_sub(wanted.len());
     wanted.splice(0..0, std::iter::repeat_n(1, lacking));

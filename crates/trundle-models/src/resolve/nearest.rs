@@ -5,9 +5,9 @@ use trundle_core::greatest_common_divisor;
 use crate::{Coordinates, Nearest};
 
 pub(super) struct ResizedAxis {
-    /// In the data, above 0.
+    /// The size in the data, above 0.
     pub(super) size: usize,
-    /// In the output.
+    /// The size in the output.
     pub(super) resized: usize,
     pub(super) scale: f64,
     /// Beginning and end of the part of the data: 0 is the first index, 1 the last.
@@ -87,9 +87,9 @@ impl ResizedAxis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) start: usize,
-    /// At least 1.
+    /// The number of indices, at least 1.
     pub(super) count: usize,
-    /// Between neighbours; 0 for a single index.
+    /// The difference between neighbours; 0 for a single index.
     pub(super) step: isize,
 }
 

@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 1 << 26;
 #[derive(Debug)]
 pub(super) struct List<T> {
     pub(super) entries: Vec<T>,
-    /// Not a list.
+    /// Whether the parameter is a scalar. Otherwise it is a list.
     pub(super) scalar: bool,
 }
 
@@ -104,7 +104,7 @@ impl Site<'_, '_> {
         }
     }
 
-    /// In any shape.
+    /// The indices that an input holds, in any shape.
     pub(super) fn indices(&mut self, input: usize) -> Checked<Indices> {
         let tensor = self.input(input)?;
         let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
@@ -263,7 +263,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// Such as sizes.
+/// Converts entries that must not be negative, such as sizes.
 pub(super) fn unsigned(what: &str, entries: &[i64]) -> Checked<Vec<usize>> {
     let entry = |entry: &i64| {
         let negative = || format!("{what} may not be negative, got {entry}").into();
@@ -305,7 +305,7 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     fits.then_some(dtype)
 }
 
-/// For messages.
+/// Describes the allowed types in messages.
 fn words(types: IntegerTypes) -> &'static str {
     match types {
         IntegerTypes::I64 => "i64",

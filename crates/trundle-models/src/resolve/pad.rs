@@ -18,7 +18,7 @@ use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 /// The composition of one output axis.
 struct Padding {
     before: usize,
-    /// Of the data, or of the padded data if all of it is padded first.
+    /// The range that is kept: of the data, or of the padded data if all of the data is padded first.
     kept: Range<usize>,
     after: usize,
 }

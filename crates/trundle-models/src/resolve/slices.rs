@@ -59,7 +59,7 @@ enum Meaning {
     Slice,
 }
 
-/// As in [`Slice`].
+/// The bounds of a slice of one axis, as in [`Slice`].
 #[derive(Clone)]
 struct Bounds {
     start: i64,

@@ -201,7 +201,7 @@ fn too_many_boxes_are_moved_element_in_tiles() {
 #[test]
 fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
     const PARTS: usize = 100_000;
-    // From two tensors, so that the join is not a movement of one.
+    // The parts come from two tensors, so that the join is not a movement of a single tensor.
     let mut sketch = Sketch::u16(&[2 * PARTS, 1]);
     let turned = sketch.moved(TensorId(0), Flip::new(&[0]));
     let parts = (0..PARTS).map(|at| {

@@ -433,7 +433,7 @@ def _one_of(name: str, value: Any, synonym: str, other: Any) -> Any:
 
 
 def _listed(given: Any) -> list[Any]:
-    """One or more integers. Sizes of traced tensors stay symbolic."""
+    """Converts one or more integers to a list. Sizes of traced tensors stay symbolic."""
     if isinstance(given, (int, torch.SymInt)) or (isinstance(given, Tensor) and given.ndim == 0):
         return [_size(given)]
     return [_size(each) for each in given]

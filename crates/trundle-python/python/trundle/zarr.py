@@ -376,7 +376,7 @@ def finish(path: str | os.PathLike[str]) -> None:
 
 
 def _check_progress(progress: Any) -> None:
-    """Checks before anything is written."""
+    """Checks that `progress` is callable, before anything is written."""
     if progress is not None and not callable(progress):
         raise TypeError(
             f"progress must be callable, as in progress=lambda done, total: print(done, total), not {progress!r}"
@@ -384,7 +384,7 @@ def _check_progress(progress: Any) -> None:
 
 
 def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
-    """Executors can only pickle functions of modules."""
+    """Runs a task. This is a function of the module, so that executors can pickle it."""
     return _trundle.run_task(text, number, threads, stop)
 
 
@@ -416,7 +416,7 @@ def _path(given: Any) -> str:
 
 
 def _sizes(given: Sizes) -> str | None:
-    """In the program's format."""
+    """Chunk sizes in the program's format."""
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):

@@ -82,7 +82,7 @@ pub(crate) fn roll<'py>(
     moved(shift.py(), &operation, &x, out, threads)
 }
 
-/// As if the array had one axis, by the sum of the shifts.
+/// Rolls all elements as if the array had one axis, by the sum of the shifts.
 fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let elements = sizes.iter().fold(1isize, |all, size| all.saturating_mul(*size)).max(1);
     let mut sum = 0;

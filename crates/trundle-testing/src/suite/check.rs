@@ -8,7 +8,7 @@ use super::case::{Case, row_major};
 use crate::cases::buffer_bytes;
 use crate::{Flush, MOST_BOXES, TestBuffer, Testable, read_elements, write_elements};
 
-/// In the destination buffer after the last element.
+/// The number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 67;
 
 /// Runs one case twice, with the protected page at either end of each buffer.

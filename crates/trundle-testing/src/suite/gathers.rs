@@ -8,7 +8,7 @@ use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::Naive;
 use crate::shapings::ShapingChain;
 
-/// Not evenly spaced.
+/// Returns indices that are not evenly spaced.
 fn scattered(count: usize, size: usize) -> Vec<i64> {
     let at = |number: usize| (number * 7919 + number * number * 31 + 3) % size;
     let signed = |index: usize| i64::try_from(index).expect("a small index");

@@ -33,7 +33,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(gathers())
 }
 
-/// Copied or reversed.
+/// One axis, copied or reversed.
 fn runs() -> impl Iterator<Item = Case> {
     let sizes = (0..=70).chain([127, 128, 129, 255, 256, 257]);
     let ops = [vec![], vec![PlainOp::Flip { axes: vec![0] }]];
@@ -50,7 +50,7 @@ fn runs() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Rank 0, no elements, all sizes 1, many axes.
+/// Unusual shapes: rank 0, no elements, all sizes 1, many axes.
 fn corners() -> impl Iterator<Item = Case> {
     let invert = PlainOp::Transpose { order: vec![] };
     let shapes =

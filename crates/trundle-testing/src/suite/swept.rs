@@ -4,10 +4,10 @@
 pub(super) const EDGE_SIZES: [usize; 18] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
 
-/// With and without special kernels.
+/// Element widths. Some have special kernels.
 pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
 
-/// Of source and destination in bytes; some are unaligned.
+/// Offsets of source and destination in bytes. Some are unaligned.
 pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
 
 pub(super) fn permutations(rank: usize) -> Vec<Vec<i64>> {

@@ -181,7 +181,7 @@ pub(super) fn groups() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Of three, four or five axes.
+/// Every order of three, four or five axes.
 pub(super) fn orders() -> impl Iterator<Item = Case> {
     let shapes = [vec![17, 9, 33], vec![3, 64, 16], vec![2, 3, 4, 5], vec![4, 2, 3, 2, 5]];
     shapes.into_iter().flat_map(|shape| {

@@ -27,11 +27,11 @@ const AS_FIRST: &str = "\
     STFT Selu Shrink Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Swish Tan Tanh \
     ThresholdedRelu TopK Trilu Unique Xor";
 
-/// First outputs of type `BOOL`.
+/// Operators whose first output has type `BOOL`.
 const OF_BOOL: &[&str] =
     &["Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"];
 
-/// First outputs of type `INT64`.
+/// Operators whose first output has type `INT64`.
 const OF_INT64: &[&str] = &["ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size"];
 
 /// Numbers of `TensorProto.DataType` by the tensor's name.

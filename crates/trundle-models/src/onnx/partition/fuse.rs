@@ -181,7 +181,7 @@ impl<'a> KeptParts<'a> {
             }
         }
         for name in chosen.iter().flat_map(|candidate| &candidate.outputs) {
-            // Without a shape inferred in advance, ONNX Runtime takes the type from here.
+            // ONNX Runtime takes the type from here if it cannot infer the shape before it runs.
             if let Some(elem_type) = source.types.get(name)
                 && !source.partition.infos.contains_key(*name)
             {

@@ -33,7 +33,7 @@ impl<'a> Graph<'a> {
         names_read(&self.nodes[index]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
 
-    /// In topological order.
+    /// Returns the indices of all nodes in topological order.
     pub(super) fn sorted(&self) -> Result<Vec<usize>> {
         let named = |index: usize| label(&self.nodes[index], "");
         order::sorted(self.nodes.len(), |index| self.reads(index), named)

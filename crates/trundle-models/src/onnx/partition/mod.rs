@@ -51,7 +51,7 @@ pub struct Partition {
     nodes: Vec<proto::Node>,
     roles: Vec<Role>,
     initializers: HashMap<String, proto::Tensor>,
-    /// In the file's order.
+    /// The names of the initializers, in the file's order.
     initializer_names: Vec<String>,
     initialized_inputs: HashSet<String>,
     has_defaults: bool,

@@ -16,7 +16,7 @@ use crate::onnx::malformed;
 use crate::onnx::value_info::tensor_type;
 use crate::{ElementType, Error, Result};
 
-/// Of `ModelProto`, then of `GraphProto`.
+/// Field numbers of `ModelProto`, then of `GraphProto`.
 pub(super) mod field {
     pub(in super::super) const IR_VERSION: u32 = 1;
     pub(in super::super) const GRAPH: u32 = 7;
@@ -36,12 +36,12 @@ const MOST_SHORT: u64 = 1 << 10;
 pub(super) struct Source<'a> {
     pub(super) partition: &'a Partition,
     pub(super) graph: Graph<'a>,
-    /// Of the model and of its graph.
+    /// The fields of the model and of its graph.
     pub(super) model: Vec<Field>,
     pub(super) fields: Vec<Field>,
     /// Each node's position in a topological order.
     order: Vec<usize>,
-    /// In the file's order.
+    /// The encoded nodes, in the file's order.
     pub(super) nodes: Vec<Bytes>,
     pub(super) tensors: HashMap<&'a str, Bytes>,
     pub(super) types: ElementTypes<'a>,
@@ -81,7 +81,7 @@ impl<'a> Source<'a> {
         Ok(Source { partition, graph, model, fields, order, nodes, tensors, types })
     }
 
-    /// Before the model runs.
+    /// Whether a tensor is known before the model runs.
     pub(super) fn is_known(&self, name: &str) -> bool {
         match self.graph.giver(name) {
             Some(place) => self.partition.roles[place] == Role::Known,

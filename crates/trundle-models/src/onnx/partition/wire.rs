@@ -10,7 +10,7 @@ use crate::onnx::malformed;
 
 pub(super) struct Field {
     pub(super) number: u32,
-    /// With its number.
+    /// The encoded field, including its number.
     pub(super) whole: Bytes,
     /// The content of a string, bytes or message.
     pub(super) payload: Option<Bytes>,

@@ -229,7 +229,7 @@ fn long_names_around_many_nodes_are_bounded() {
     assert!(refusal(&proto).ends_with(expected));
 }
 
-/// By the decoder.
+/// The decoder limits how deeply graphs may be nested.
 #[test]
 fn branches_that_are_too_deep_are_refused() {
     let nested = |depth: usize| {

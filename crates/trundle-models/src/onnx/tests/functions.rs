@@ -273,7 +273,7 @@ fn depth_is_bounded() {
     }
 }
 
-/// However often the function is called.
+/// A constant in a function's body is stored once, however often the function is called.
 #[test]
 fn constants_of_a_body_are_shared() {
     let data = Tensor { raw_data: vec![7; 1000].into(), ..tensor("w", 2, &[1000]) };

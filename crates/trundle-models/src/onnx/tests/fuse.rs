@@ -99,7 +99,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
     assert_eq!((&only.input[..], &only.output[..]), (&strings(&["r"])[..], &strings(&["t"])[..]));
     assert_eq!(only.name, "trundle_move_0");
     let graph = model.graph.as_ref().unwrap();
-    // Only the slices read the initializers.
+    // Initializers that only the slices read are inside the new node.
     assert!(graph.initializer.is_empty(), "{:?}", graph.initializer);
     let [info] = &graph.value_info[..] else { panic!("{:?}", graph.value_info) };
     let declared = info.r#type.as_ref().unwrap().tensor.as_ref().unwrap();

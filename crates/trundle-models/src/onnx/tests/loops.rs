@@ -106,7 +106,7 @@ fn a_loop_puts_together_what_its_iterations_make() {
     let proto = looping(rows_backward(), &[]);
     let (sizes, numbers) = run(&proto, &[3, 2], &[]).unwrap();
     assert_eq!((sizes, numbers), (vec![3, 2], vec![4.0, 5.0, 2.0, 3.0, 0.0, 1.0]));
-    // One iteration for each row, so none.
+    // There is one iteration for each row. Here, there are none.
     assert_eq!(run(&proto, &[0, 2], &[]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&proto, &[1000, 1], &[]).unwrap().1[..2], [999.0, 998.0]);
     // The body's constants are moved out.
@@ -126,7 +126,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     let [m, go] = [("m", INT64), ("go", BOOL)];
     let three = 3i64.to_le_bytes();
     let turned = (vec![3, 2], vec![0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
-    // Only M: the loop ignores the condition that the body returns.
+    // Only M is given, so the loop ignores the condition that the body returns.
     let stops = || {
         vec![
             number("zero", 0),
@@ -135,10 +135,10 @@ fn what_is_left_out_does_not_end_a_loop() {
     };
     assert_eq!(run(&once("m", "", stops(), &[m]), &[2, 3], &[&three]).unwrap(), turned);
     assert_eq!(run(&once("m", "", vec![goes_on()], &[m]), &[2, 3], &[&three]).unwrap(), turned);
-    // Only cond: the body stops after at most one iteration.
+    // Only cond is given. The body stops after at most one iteration.
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[1]]).unwrap(), turned);
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[0]]).unwrap().0, [2, 3]);
-    // Both M and cond.
+    // Both M and cond are given.
     let both = once("m", "go", vec![goes_on()], &[m, go]);
     assert_eq!(run(&both, &[2, 3], &[&three, &[1]]).unwrap(), turned);
     assert_eq!(run(&both, &[2, 3], &[&three, &[0]]).unwrap().0, [2, 3]);
@@ -497,7 +497,7 @@ fn a_body_that_doubles_is_bounded() {
     };
     let twice = || node("Concat", &["c", "c"], &["d"], vec![int("axis", 0)]);
     assert_eq!(run(&doubles(3, twice()), &[1], &[]).unwrap().0, [8]);
-    // Only planned, because the output is too large.
+    // This is only planned, because the output is too large to be moved.
     let shape = Shape::new([1]).unwrap();
     let given = [Given { shape, data: None }];
     let large = read(&doubles(50, twice())).unwrap().resolve(&given).unwrap();

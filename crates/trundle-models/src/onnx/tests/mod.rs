@@ -90,7 +90,7 @@ fn i64s(name: &str, entries: &[i64]) -> Tensor {
     Tensor { int64_data: entries.to_vec(), ..tensor(name, INT64, &[size]) }
 }
 
-/// Without a shape.
+/// Returns a value with this element type and without a shape.
 fn value(name: &str, elem_type: i32) -> ValueInfo {
     shaped(name, elem_type, None)
 }

@@ -8,7 +8,7 @@ use trundle_core::DType;
 const F16: ElementType = ElementType::Fixed(DType::F16);
 const I64: ElementType = ElementType::Fixed(DType::I64);
 
-/// Only a name.
+/// Returns a value that has only a name.
 fn named(name: &str) -> ValueInfo {
     ValueInfo { name: name.to_owned(), r#type: None }
 }

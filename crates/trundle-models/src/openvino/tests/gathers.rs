@@ -12,7 +12,7 @@ fn gathers() {
     let (one, back) = ("batch_dims=\"1\"", "batch_dims=\"-1\"");
     check([
         ("Gather", "opset1", "", 3, 1, gather(0, within)),
-        // Since operation set 7.
+        // This attribute exists since operation set 7.
         ("Gather", "opset1", one, 3, 1, gather(0, within)),
         ("Gather", "opset7", "", 3, 1, gather(0, within)),
         ("Gather", "opset7", back, 3, 1, gather(-1, within)),
@@ -47,7 +47,7 @@ fn scatters() {
     };
     check([
         ("ScatterElementsUpdate", "opset3", "", 4, 1, elements(false)),
-        // Since operation set 12; for ScatterNDUpdate, since 15.
+        // This attribute exists since operation set 12. For ScatterNDUpdate, it exists since set 15.
         ("ScatterElementsUpdate", "opset11", sum, 4, 1, elements(false)),
         ("ScatterElementsUpdate", "opset12", "", 4, 1, elements(true)),
         ("ScatterElementsUpdate", "opset12", none, 4, 1, elements(true)),

@@ -3,7 +3,7 @@
 use super::Ir;
 use crate::{Dimension, ElementType, Model, PartialShape, ValueId};
 
-/// As an attribute of a Parameter states it.
+/// Returns the shape that an attribute of a Parameter states.
 fn shape(text: &str) -> Result<PartialShape, String> {
     let mut ir = Ir::new();
     ir.parameter("x", "f32", text);

@@ -10,7 +10,7 @@ fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// To the sizes in input 1.
+/// Returns a resize to the sizes in input 1.
 fn resize(axes: Option<Integers>, coordinates: Coordinates, nearest: Nearest) -> Operator {
     Operator::Resize {
         scales: None,

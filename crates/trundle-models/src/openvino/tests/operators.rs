@@ -104,7 +104,7 @@ fn layers_that_change_the_shape() {
         ("Reshape", "opset1", "special_zero=\"0\"", 2, 1, reshape(ZeroSize::Zero)),
         ("Squeeze", "opset1", "", 1, 1, squeeze(None, false)),
         ("Squeeze", "opset1", "", 2, 1, squeeze(Some(list(1)), false)),
-        // Since operation set 15.
+        // This attribute exists since operation set 15.
         ("Squeeze", "opset14", skip, 2, 1, squeeze(Some(list(1)), false)),
         ("Squeeze", "opset15", skip, 2, 1, squeeze(Some(list(1)), true)),
         ("Squeeze", "opset15", "allow_axis_skip=\"false\"", 1, 1, squeeze(None, false)),
@@ -147,7 +147,7 @@ fn layers_of_shapes_and_blocks_of_batches() {
     let (i32, i64) = ("output_type=\"i32\"", "output_type=\"i64\"");
     check([
         ("ShapeOf", "opset1", "", 1, 1, shape(DType::I64)),
-        // Since operation set 3.
+        // This attribute exists since operation set 3.
         ("ShapeOf", "opset1", i32, 1, 1, shape(DType::I64)),
         ("ShapeOf", "opset3", "", 1, 1, shape(DType::I64)),
         ("ShapeOf", "opset3", i32, 1, 1, shape(DType::I32)),

@@ -81,7 +81,7 @@ fn messages_hold_no_controls() {
 
 #[test]
 fn a_body_is_not_looked_into() {
-    // Deeper than any call stack.
+    // This body is deeper than any call stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
     let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
     assert!(

@@ -23,7 +23,7 @@ pub(super) fn check_count(count: usize) -> Checked<()> {
     Ok(())
 }
 
-/// In row-major order.
+/// A tensor of numbers, in row-major order.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) dtype: DType,

@@ -76,7 +76,7 @@ pub(super) fn binary(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<
     }
 }
 
-/// Of up to 64 bits.
+/// Applies an operator to integers of up to 64 bits.
 fn integers(by: Binary, a: i128, b: i128) -> Checked<i128> {
     use Binary::{Divide, FloorDivide, FloorModulo, Modulo};
     if b == 0 && matches!(by, Divide | FloorDivide | FloorModulo | Modulo) {

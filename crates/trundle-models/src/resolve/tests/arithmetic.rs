@@ -109,7 +109,7 @@ fn floats_are_rounded_once_and_made_integers_towards_zero() {
     assert_eq!(whole, Ok(i64s(&[2], &[-1, 2])));
     let refused = made(Arithmetic::Cast(DType::I64), &[f32s(&[1], &[f32::NAN])]);
     assert!(refused.unwrap_err().contains("NaN is out of range of i64"));
-    // Between two f32 numbers.
+    // 2^24 + 1 is between two f32 numbers.
     let rounded = made(Arithmetic::Cast(DType::F32), &[i64s(&[], &[(1 << 24) + 1])]);
     assert_eq!(rounded, Ok(f32s(&[], &[16_777_216.0])));
     let truth = made(Arithmetic::Cast(DType::Boolean), &[f32s(&[3], &[0.0, -0.5, f32::NAN])]);

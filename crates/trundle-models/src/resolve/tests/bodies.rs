@@ -96,7 +96,7 @@ fn what_is_not_said_is_refused() {
     let expected =
         "wrong number of outputs of its body: it gives 1, but 2 are carried on or stacked";
     assert_eq!(message(scan(1, 2), &[0], 2), expected);
-    // Also without iterations.
+    // There is an error even if there are no iterations.
     let mut empty = model(scan(1, 2), &[0], 2);
     empty.data[0] = Tagged::counting(&[0, 3], 0).constant();
     assert!(empty.resolve().is_err());

@@ -279,7 +279,7 @@ fn slices_are_put_where_they_would_be_gathered() {
         (&[0, 2], 2),
         <[usize]>::to_vec,
     );
-    // Any shape with one element.
+    // A single update may have any shape with one element.
     for sizes in [&[][..], &[1], &[1, 1]] {
         expect_put(Operator::ScatterNd, &[4], &[i64s(&[1], &[2])], (sizes, 2), |_| vec![2]);
     }
@@ -447,7 +447,7 @@ fn scatters_into_data_that_is_only_claimed_are_bounded() {
         &[],
         &[2, 1 << 39],
     ));
-    // Few indices.
+    // Along the first axis there are only a few indices.
     assert_eq!(refused(&[2, huge], scatter_update(0), &[i64s(&[1], &[1])], &[1, huge]), Ok(()));
     let cache = Operator::TensorScatter { axis: 1, is_circular: false };
     let message = refused(&[huge, 4], cache, &[], &[huge, 1]).unwrap_err();

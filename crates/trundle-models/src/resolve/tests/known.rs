@@ -249,7 +249,7 @@ fn what_is_no_range_is_refused() {
         let refused = range(&ends, None).unwrap_err();
         assert!(refused.contains(says), "{refused}");
     }
-    // For all ranges of a model together.
+    // The limit applies to the sum of all ranges of a model.
     let mut sketch = Sketch::new(&whole([0, 1 << 24, 1]));
     for _ in 0..5 {
         sketch.node(Operator::Range { element: None, single: false }, &[0, 1, 2], 1);

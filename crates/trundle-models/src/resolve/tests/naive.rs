@@ -97,7 +97,7 @@ impl Tagged {
         })
     }
 
-    /// To two spatial axes.
+    /// Moves blocks of channels to two spatial axes.
     pub(super) fn depth_to_space(&self, block: usize, blocks_first: bool) -> Tagged {
         let [batch, channels, height, width] = self.sizes[..] else { panic!("rank 4") };
         let depths = channels / (block * block);
@@ -113,7 +113,7 @@ impl Tagged {
     }
 }
 
-/// In order.
+/// Returns the indices that a slice reads, in order.
 pub(super) fn visited(start: i64, stop: i64, step: i64, size: usize) -> Vec<usize> {
     let size = size as i64;
     let from_front = |bound: i64| if bound < 0 { bound + size } else { bound };

@@ -3,7 +3,8 @@
 use super::sketch::{Sketch, Tagged, refuse, strings};
 use crate::{Operator, PatchPadding};
 
-/// By the specification: 0 outside the image.
+/// Returns the patches as the specification defines them: each output element is an element of the image,
+/// or 0 outside the image.
 fn said(
     data: &Tagged,
     sizes: [usize; 2],

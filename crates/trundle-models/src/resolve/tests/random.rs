@@ -67,7 +67,7 @@ impl Growing {
         Growing { random, sketch: Sketch::new(&data), values }
     }
 
-    /// As a parameter or as an input.
+    /// Gives a list to the next node, as a parameter or as an input.
     fn list(&mut self, entries: &[i64], inputs: &mut Vec<usize>) -> Integers {
         if self.random.below(2) == 0 {
             return given(entries);
@@ -96,7 +96,7 @@ impl Growing {
         value
     }
 
-    /// Unless it does not fit the chosen data.
+    /// Adds a random operator, unless it does not fit the data that was chosen.
     fn grow(&mut self) {
         let pick = self.random.below(self.values.len());
         let (value, data) = self.values[pick].clone();

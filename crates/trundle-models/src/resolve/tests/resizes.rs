@@ -101,7 +101,7 @@ fn axes_are_those_that_are_listed() {
     let mut operator = half_pixel(&[2, 6]);
     let Operator::Resize { axes, .. } = &mut operator else { panic!() };
     *axes = Some(given(&[-1, 0]));
-    // From 4 to 2 along the last axis, from 3 to 6 along the first.
+    // The last axis is resized from 4 to 2, the first from 3 to 6.
     expect(operator, &[3, 5, 4], &[], &[6, 5, 2], |i| vec![i[0] / 2, i[1], 2 * i[2]]);
     expect(half_pixel(&[3, 4]), &[3, 4], &[], &[3, 4], <[usize]>::to_vec);
     expect(half_pixel(&[]), &[], &[], &[], <[usize]>::to_vec);
@@ -133,9 +133,9 @@ fn a_part_may_lie_outside() {
     };
     // From 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
     expect_indices(of(&[0.25, 0.75], 0.0), 5, &[1, 1, 2, 2, 3]);
-    // Backwards.
+    // The part runs backwards.
     expect_indices(of(&[1.0, 0.0], 0.0), 5, &[4, 3, 2, 1, 0]);
-    // From -2 to 6 of 0 to 4: -2, 0, 2, 4, 6.
+    // The part is from -2 to 6 of 0 to 4: -2, 0, 2, 4, 6.
     let mut sketch = Sketch::new(&[Tagged::counting(&[5], 100).constant()]);
     sketch.node(of(&[-0.5, 1.5], 0.0), &[0], 1);
     assert_eq!(sketch.run().unwrap()[0].tags, [0, 100, 102, 104, 0]);

@@ -11,7 +11,7 @@ use crate::{
     Operator, Output, PartialShape, ResolvedModel, Result, ValueId,
 };
 
-/// u64 in row-major order.
+/// A tensor of u64, in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tagged {
     pub(super) sizes: Vec<usize>,
@@ -143,7 +143,7 @@ impl Sketch {
         outputs.into_iter().map(|value| value.0).collect()
     }
 
-    /// For the shapes and elements of the inputs.
+    /// Resolves the model for the shapes and the elements of its inputs.
     pub(super) fn resolve(&self) -> Result<ResolvedModel> {
         let given: Vec<Given<'_>> = self
             .data
@@ -206,7 +206,7 @@ fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usiz
     }
 }
 
-/// One node with one output, on data of these sizes and further inputs.
+/// Returns a model of one node with one output. Its inputs are data of the given sizes, and further inputs.
 fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     let mut data = vec![Tagged::counting(sizes, 100).constant()];
     data.extend_from_slice(others);
