@@ -16,7 +16,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Random choices.
+/// Random choices of movements and models.
 trait Cases {
     fn map(&mut self, of: &Shape) -> IndexMap;
 

@@ -142,7 +142,7 @@ impl ArrayMemory {
             && other_begin < begin.wrapping_add(own.bytes)
     }
 
-    /// The strides may differ.
+    /// Whether both have the same extent, possibly with different strides.
     pub(crate) fn is_in_place(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         (own.start, own.bytes) == (other.start, other.bytes)

@@ -18,7 +18,7 @@ use crate::device::ordinal;
 use crate::dlpack::{Maker, package};
 use crate::lazy::Lazy;
 
-/// Looked up once.
+/// The parts of PyTorch that are needed, looked up once.
 pub(crate) struct Torch {
     tensor: Py<PyType>,
     /// The layout of strided tensors.

@@ -106,7 +106,7 @@ def patterns(rng):
     shape = [int(np.prod([size_of[name] for name in group], dtype=int)) for group in left]
     if ellipsis is not None:
         shape[at:at] = rng.integers(1, 4, ellipsis).tolist()
-    # May be left to be inferred.
+    # One name of each split group may be left to be inferred.
     found = {group[rng.integers(len(group))] for group in left if group}
     sizes = {name: size_of[name] for name in names if name not in found or rng.random() < 0.2}
     return f"{text(left, at)} -> {text(right, int(rng.integers(0, len(right) + 1)))}", shape, sizes

@@ -226,7 +226,7 @@ def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
 
 def test_classes_of_tensors_are_left_to_themselves():
     class Named(torch.Tensor):
-        # The functions' module.
+        # The module with the functions for the class.
         __module__ = "torch"
 
     x = torch.arange(6.0).reshape(2, 3)

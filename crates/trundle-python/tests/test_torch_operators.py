@@ -130,7 +130,7 @@ def compiled(function, backend="aot_eager", **options):
 
 
 def assert_new(result, expected):
-    """New, contiguous and equal."""
+    """Checks that a result is a new contiguous tensor with the expected elements."""
     assert type(result) is torch.Tensor and result.dtype == expected.dtype
     assert result.is_contiguous() and torch.equal(result, expected)
 
@@ -585,7 +585,7 @@ def test_random_patterns_as_einops_does(rng):
     for number in range(200):
         pattern, shape, sizes = patterns(rng)
         function = lambda x: tt.rearrange(x, pattern, **sizes)  # noqa: B023, E731
-        # A tenth of a second each.
+        # Compiling takes a tenth of a second for each.
         functions = [function, compiled(function, dynamic=True)] if number % 10 == 0 else [function]
         check_as_einops(pattern, shape, sizes, functions)
         fake = function(example(shape).to("meta"))

@@ -1,4 +1,4 @@
-"""Stores and files larger than memory."""
+"""Stores and files that are moved without loading them into memory."""
 
 import os
 import subprocess

@@ -4,7 +4,7 @@
 use crate::npy::{self, Tensor};
 use crate::{Workdir, npz};
 
-/// Its length, followed by its bytes.
+/// Returns a GGUF string: its length, followed by its bytes.
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }

@@ -13,7 +13,7 @@ pub(crate) struct Tensor {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// 1, 2 or 3.
+    /// The format version: 1, 2 or 3.
     pub version: u8,
     /// Whether the first axis is contiguous.
     pub fortran: bool,

@@ -3,7 +3,7 @@
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Workdir, safetensors};
 
-/// A range along an axis.
+/// Returns the elements in a range along an axis.
 fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
     let mut shape = of.shape.clone();
     shape[axis] = end - begin;
@@ -62,7 +62,7 @@ fn the_input_may_be_one_of_the_parts() {
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
     let place = Workdir::with(&[("a.npy", &whole)]);
-    // Lacks the last elements.
+    // A truncated file, which lacks the last elements.
     let bytes = whole.file(PLAIN);
     place.write("short.npy", &bytes[..bytes.len() - 4]);
     let before = place.contents();

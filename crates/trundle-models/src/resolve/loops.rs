@@ -49,7 +49,7 @@ pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
     iterations.outputs(first, site.builder)
 }
 
-/// The input M.
+/// The largest number of iterations of a loop, from its input M.
 fn trip_count(site: &mut Site) -> Checked<usize> {
     let most = site.single("M", &Integers::Input { input: 0, types: IntegerTypes::I64 })?;
     Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))

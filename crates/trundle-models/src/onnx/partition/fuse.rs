@@ -211,7 +211,7 @@ impl<'a> KeptParts<'a> {
         let kept = self.nodes.iter().map(|index| NodeOrigin::Kept(*index));
         let mut origins: Vec<NodeOrigin> =
             kept.chain((0..chosen.len()).map(NodeOrigin::Chosen)).collect();
-        // The place of the last member.
+        // A new node comes where the last of its members was.
         origins.sort_by_key(|origin| match origin {
             NodeOrigin::Kept(index) => Some(*index),
             NodeOrigin::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),

@@ -10,7 +10,7 @@ pub(super) const BOOL: i32 = 9;
 /// A name and an element type.
 pub(super) type TypedName<'a> = (&'a str, i32);
 
-/// The attribute `body`.
+/// Returns the attribute `body`: a graph with these inputs and outputs.
 pub(super) fn body(
     inputs: &[TypedName<'_>],
     node: Vec<Node>,
@@ -24,7 +24,7 @@ pub(super) fn body(
     Attribute { g: Some(Box::new(graph)), ..attribute("body", attribute_type::GRAPH) }
 }
 
-/// A constant.
+/// Returns a list as a constant.
 pub(super) fn list(name: &str, values: &[i64]) -> Node {
     node("Constant", &[], &[name], vec![ints("value_ints", values)])
 }

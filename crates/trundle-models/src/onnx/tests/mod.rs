@@ -137,7 +137,7 @@ fn read(model: &Proto) -> Result<Model> {
     read_bytes(model.encode_to_vec(), None)
 }
 
-/// The error message.
+/// Returns the error message for a model that must be refused.
 fn refusal(model: &Proto) -> String {
     read(model).expect_err("this model is wrong").to_string()
 }

@@ -10,7 +10,7 @@ use crate::{
     BlockOrder, IndexRule, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
 };
 
-/// Splitmix64.
+/// A splitmix64 generator of random numbers.
 struct Random(u64);
 
 impl Random {
