@@ -3,11 +3,10 @@
     python3 bench/disk.py --bin target/release/trundle [--dir DIR] [--gib 8] [--rounds 3] [--numpy]
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
-Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs its output itself). The source is
-removed from the system's cache before the copy and before the move. Random boxes of every result are compared with
-numpy's. (--verify would compare every element, but it reads the whole result.) --numpy also times numpy under the same
-memory limit. --both also times the strategy that trundle did not choose: one pass or two passes.
-The script needs numpy, and disk space in DIR for four times the file.
+Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs its output itself), each time with
+an uncached source. Random boxes of every result are compared with numpy's.  --numpy also times numpy under the same
+memory limit. --both also times the strategy that trundle did not choose: one pass or two passes. Needs numpy, and disk
+space in DIR for four times the file.
 """
 
 import argparse
@@ -28,7 +27,7 @@ GIB = 1 << 30
 def shapes(bytes_):
     """Returns cases for files of about `bytes_` bytes: name, type, shape, trundle's arguments, numpy's function."""
     def scaled(width, *sizes):
-        # The size of the first axis is chosen so that the file has about the requested size.
+        # The first axis is sized so that the file has about the requested size.
         return (max(1, round(bytes_ / width / math.prod(sizes))), *sizes)
 
     side = math.isqrt(bytes_ // 4) // 1024 * 1024
@@ -57,7 +56,7 @@ def shapes(bytes_):
 
 
 def make(path, dtype, shape):
-    """Writes a file part by part. Neighbouring numbers differ."""
+    """Writes a file in which neighbouring numbers differ."""
     array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     flat = array.reshape(-1).view("u1")
     step = 64 << 20
@@ -114,7 +113,7 @@ def moved(args, source, to, command, extra=()):
 
 
 def io_of_children():
-    """Returns the number of bytes that finished child processes have read from disk and written to it."""
+    """Returns how many bytes finished child processes have read from disk and written to it."""
     import resource
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
     return use.ru_inblock * 512, use.ru_oublock * 512
@@ -141,7 +140,7 @@ def same(source, to, numpy_way):
 
 
 def numpy_tiles(source, to, numpy_way, limit):
-    """Moves with numpy, in square tiles between two memmaps. The tiles are as large as the memory limit allows."""
+    """Moves with numpy, in square tiles between two memmaps, as large as the memory limit allows."""
     remove(to)
     forget(source)
     start = time.perf_counter()

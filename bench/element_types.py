@@ -3,10 +3,10 @@
 
     python3 bench/element_types.py
 
-Uses those of numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow that can be imported. For every type, it moves a
-small tensor of random bits by transpose, roll and reverse sequence. Each attempt runs in a separate process. Prints
-"yes", "no" (there is no such operator, or it refuses the type), "wrong" (the bits differ) or "crash". numpy gets the
-types bf16 and f8 from ml_dtypes.
+Moves a small tensor of random bits of every type by transpose, roll and reverse sequence, in numpy, PyTorch, OpenVINO,
+ONNX Runtime and TensorFlow, if they can be imported. Each attempt runs in a separate process. Prints "yes", "no" (there
+is no such operator, or it refuses the type), "wrong" (the bits differ) or "crash". numpy gets the types bf16 and f8
+from ml_dtypes.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ TYPES = {
 
 
 class No(Exception):
-    """The library does not have the operator, or does not support it for this type."""
+    """The library does not have the operator, or not for this type."""
 
 
 def codes(name):
@@ -51,7 +51,6 @@ def codes(name):
 
 
 def moved(operator, x):
-    """Returns the result that is expected."""
     if operator == "transpose":
         return x.transpose(*ORDER, *range(2, x.ndim))
     if operator == "roll":
@@ -258,7 +257,7 @@ def verdict(library, operator, name):
 
 
 def tried(library, operator, name):
-    """Makes one attempt in a separate process and returns the verdict."""
+    """Makes one attempt in a separate process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

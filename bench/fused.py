@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Runs models of torchvision in ONNX Runtime before and after fusing, as each of PyTorch's two exporters writes them.
 
-Reports whether the outputs of both models have the same bits, the total time, and the time of the nodes that move. The
-models have random weights.
+Reports whether the outputs have the same bits, the total time, and the time of the nodes that move. Weights are random.
 
     pip install torch torchvision onnx onnxscript onnxruntime trundle
     bench/fused.py [swin_t ...]
 
 The two models run alternately, several runs each time, because the threads of a session keep the cores busy for a while
-after a run. The times of nodes are from ONNX Runtime's profile.
+after a run. Times of nodes are from ONNX Runtime's profile.
 """
 
 import argparse
@@ -114,7 +113,7 @@ def session(path, threads, folder=None):
 
 
 def moving(path, feed, threads, folder, runs=5):
-    """Returns the time in milliseconds that a run spends in nodes that move elements."""
+    """Returns the milliseconds per run in nodes that move elements."""
     profiled = session(path, threads, folder)
     for _ in range(runs + 2):
         profiled.run(None, feed)

@@ -3,19 +3,19 @@
 
     python3 bench/gpu.py [--rounds N] [--bytes N] [--device cuda:0|cpu] [--only WORDS] [--json FILE]
 
-Prints two tables in Markdown. The first table is for large tensors, which have 256 MiB unless `--bytes` is given. For
-each move it has the speed of a device-to-device copy of the same size (bytes read and written per second), the
-fractions of this speed that trundle and the other libraries reach, and trundle's promised minimum. The second table is
-for small tensors. It has the time until a call returns while the GPU is still busy with earlier calls. At the end there
-is a line for each promise: whether it is kept, or else the worst case. A case is called small if it reads and writes
-less than four times the size of the GPU's L2 cache.
+Prints two tables in Markdown. The first is for large tensors, of 256 MiB unless `--bytes` is given. It has for each
+move the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of this
+speed that trundle and the other libraries reach, and trundle's promised minimum. The second is for small tensors: the
+time until a call returns while the GPU is still busy with earlier calls. Then a line for each promise says whether it
+is kept, and the worst case if it is not. A case is called small if it reads and writes less than four times the size of
+the GPU's L2 cache.
 
 Before a case is timed, every result is compared with PyTorch's, bit for bit. A library whose result differs is not
 timed. If trundle's result differs, the program exits with status 1 after all cases have run. In each round, the copy
-and the libraries run one after another. Each runs a loop of `y = f(x)`: one untimed call, then calls for some
-hundredths of a second between two CUDA events. The tables show the median over the rounds.
+and the libraries take turns. Each runs a loop of `y = f(x)`: one untimed call, then calls for some hundredths of a
+second between two CUDA events. The tables show the median over the rounds.
 
-The script needs torch and trundle. These libraries are timed if they can be imported or loaded:
+Needs torch and trundle. These are timed if they can be imported or loaded:
 
 | | pip package | what is timed |
 |---|---|---|
@@ -24,8 +24,8 @@ The script needs torch and trundle. These libraries are timed if they can be imp
 | cuTENSOR | cutensor | `cutensorPermute`, for transposes |
 | compiled | triton | `torch.compile` of the PyTorch code, for chains and reversals with lengths |
 
-With `--device cpu`, the script runs everything on small CPU tensors and uses the CPU's clock. This only tests the
-script: numpy replaces CuPy, nothing is compiled, and the promises do not apply.
+`--device cpu` only tests the script, on small CPU tensors with the CPU's clock: numpy replaces CuPy, nothing is
+compiled, and the promises do not apply.
 
 `--only` selects cases whose `suite/name type sizes` contains one of the words. The cases of the second table begin with
 "small/".
@@ -130,7 +130,7 @@ def swin(dtype, side, window, channels, shift=-3):
 
 
 def inner_axis(chain):
-    """Cases that move the innermost axis. The lengths of rows are not powers of two."""
+    """Cases with row lengths that are not powers of two."""
     rows = {"u8": 4001, "f16": 2001, "f32": 1001, "f64": 513, "complex128": 257}
     return [case("inner axis, odd rows", dtype, (None, row), chain) for dtype, row in rows.items()]
 
@@ -311,7 +311,6 @@ def as_text(sizes):
 
 
 def fitted(sizes, elements):
-    """Returns sizes for a tensor of about `count` elements."""
     free = sizes.count(None)
     if not free:
         return sizes
@@ -321,7 +320,6 @@ def fitted(sizes, elements):
 
 
 def numbers(count, dtype, device):
-    """Returns pseudorandom numbers without NaN."""
     if dtype == torch.uint8:
         return torch.randint(0, 256, (count,), dtype=dtype, device=device)
     if dtype.is_complex:
@@ -347,7 +345,6 @@ def as_tensor(result):
 
 
 def is_same(result, right):
-    """Returns whether two tensors are equal bit for bit."""
     result = as_tensor(result)
     return (
         result.shape == right.shape
@@ -370,7 +367,7 @@ class Clock:
         self.turn_seconds = TURN_SECONDS[device.type]
 
     def seconds(self, call, times):
-        """Returns the seconds per call of `times` calls."""
+        """Returns the seconds per call."""
         call()
         if self.device.type != "cuda":
             start = time.perf_counter()
@@ -386,11 +383,9 @@ class Clock:
         return start.elapsed_time(end) / 1e3 / times
 
     def times(self, call):
-        """Returns the number of calls for one measurement."""
         return max(1, math.ceil(self.turn_seconds / max(self.seconds(call, 2), 1e-7)))
 
     def until_return(self, call):
-        """Returns how many seconds pass until a small call returns."""
         seconds = []
         for _ in range(SMALL_TURNS):
             call()
@@ -404,7 +399,7 @@ class Clock:
 
 
 def prepared(libraries, case, operators, x):
-    """Returns a function for each library that has the operators, and the reasons why others are not timed."""
+    """Returns a function for each library that has the operators, and for the others the reasons."""
     right = libraries["PyTorch"].prepare(operators, x)()
     calls, failed = {}, {}
     for name, library in libraries.items():
@@ -438,7 +433,6 @@ def copy_of(bytes, device):
 
 
 def in_turn(calls, rounds, seconds):
-    """Returns the seconds of each call in each round."""
     seen = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -451,7 +445,6 @@ def median_of_ratios(above, below):
 
 
 def cache_bytes(device):
-    """Returns the size of the GPU's L2 cache in bytes."""
     if device.type != "cuda":
         return 0
     return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
@@ -575,7 +568,6 @@ class Small:
 
 
 def present(wanted, device):
-    """Returns the requested libraries that are available, by name."""
     found = {}
     for library in wanted:
         try:
@@ -619,7 +611,6 @@ class Arguments(argparse.Namespace):
 
 
 def described(device, libraries):
-    """Describes the machine and the versions of the libraries."""
     named = ("trundle", "torch", "cupy", "triton", "numpy")
     used = {name: sys.modules[name].__version__ for name in named if sys.modules.get(name)}
     if "cuTENSOR" in libraries:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares trundle's nodes in ONNX Runtime with the built-in ones: the cost of a call, and large tensors.
 
-With one thread, it measures CPU time; with several threads, the shortest time of several rounds. It needs onnx and
+With one thread, this is CPU time; with several threads, the shortest time of several rounds. Needs onnx and
 onnxruntime.
 """
 
@@ -36,7 +36,7 @@ def session(nodes, sizes, threads, constants=(), between=()):
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     if between:
-        # With optimization, consecutive transposes would be merged.
+        # Otherwise, consecutive transposes would be merged.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.register_custom_ops_library(trundle.onnx_library())
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
@@ -44,7 +44,7 @@ def session(nodes, sizes, threads, constants=(), between=()):
 
 
 def seconds(sessions, x, threads):
-    """Returns the times of each session. The sessions alternate; inputs and outputs are allocated in advance."""
+    """Returns the times of each session. Inputs and outputs are allocated in advance."""
     bound = []
     for one in sessions:
         (y,) = one.run(None, {"x": x})
@@ -66,7 +66,6 @@ def seconds(sessions, x, threads):
 
 
 def turned(kind, count):
-    """Returns a model of `count` consecutive transposes."""
     names = ["x", *(f"t{number}" for number in range(1, count)), "y"]
     model = inner([helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0])], ["a"], ["b"])
     node = {
@@ -78,7 +77,7 @@ def turned(kind, count):
 
 
 def windows(batch, size, channels, window, shift):
-    """Shifted windows as exporters write them: slices and concatenations, a reshape, a transpose, and a reshape."""
+    """Shifted windows as exporters write them: slices and concatenations, reshape, transpose, reshape."""
     constants, nodes = {}, []
     for axis, (source, target) in enumerate([("x", "h"), ("h", "w")], start=1):
         numbers = {"zero": 0, "shift": shift, "end": 2**62, "axis": axis}

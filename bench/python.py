@@ -8,13 +8,12 @@ words "memory" and "small" select the second and third table. Other WORDS select
 `large/name type sizes` contains one of them.
 
 Every call makes a new array from `x`. Before timing, this array is compared with numpy's, bit for bit. Calls are timed
-in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries run one
-after another. For each there is a pause until the threads of the previous library sleep, then two untimed calls, then
-the timed calls. The tables show the median over the rounds. For other libraries, this is the median of the ratio to
-trundle's time in the same round.
+in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries take turns:
+a pause until the threads of the previous library sleep, then two untimed calls, then the timed calls. The tables show
+the median over the rounds; for other libraries, that of the ratio to trundle's time in the same round.
 
-PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. If there are several ways to write an operator,
-each library uses its fastest way. The results of OpenVINO are copies of the model's outputs, which is its default.
+PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. Each library uses its fastest way to write an
+operator. OpenVINO's results are copies of the model's outputs, its default.
 """
 
 import argparse
@@ -47,7 +46,7 @@ except ImportError:
 # After a call, the threads of ONNX Runtime look for work for a third of this time.
 PAUSE_SECONDS = 0.1
 
-# After this time, a virtual machine has returned freed memory to its host, if it does so at all.
+# By then, a virtual machine has returned freed memory to its host, if it does at all.
 LONG_PAUSE_SECONDS = 4
 
 # Untimed calls. A loop of `y = f(x)` alternates between two results, and the system may be slow to provide
@@ -57,8 +56,7 @@ UNTIMED = 2
 # A turn ends after this many calls, or this many seconds for long calls.
 MOST_CALLS, MOST_SECONDS = 5, 0.3
 
-# The package caches at most this many memory blocks. A caller that keeps all results uses up the cached
-# blocks.
+# The package caches at most this many memory blocks, which a caller that keeps all results uses up.
 MOST_KEPT = 4
 
 # Calls on small arrays per turn.
@@ -70,14 +68,14 @@ LENGTHS_OF_LANES = lengths(256 * 512, 512).reshape(256, 1, 512)
 
 @functools.cache
 def index_of_lanes():
-    """Returns the source indices of a reversal with a length for each lane. They are computed in advance."""
+    """Returns the source indices of a reversal with a length for each lane."""
     position = np.arange(512).reshape(1, 512, 1)
     is_reversed = position < LENGTHS_OF_LANES
     return np.where(is_reversed, LENGTHS_OF_LANES - 1 - position, position)
 
 
 def reversed_by_slices(y, x, flip):
-    """Reverses in a loop over the batch, for libraries that do not have such an operator."""
+    """Reverses in a loop over the batch, for libraries without such an operator."""
     for row, length in enumerate(LENGTHS):
         y[row, :length] = flip(x[row, :length])
         y[row, length:] = x[row, length:]
@@ -89,8 +87,7 @@ class Case:
     name: str
     sizes: tuple[int, ...]
     dtype: str
-    # Functions from `x` to the result. `how` has the arguments that all calls of the package have in
-    # common.
+    # `how` has the arguments that all calls of the package have in common.
     trundle: Callable
     numpy: Callable
     torch: Callable
@@ -245,7 +242,6 @@ CALLS = {
 
 
 def numbers(sizes, dtype):
-    """Returns pseudorandom numbers without NaN."""
     scattered = np.random.default_rng(0)
     dtype = np.dtype(rivals.NUMPY_TYPES[dtype])
     if dtype.kind == "f":
@@ -254,7 +250,6 @@ def numbers(sizes, dtype):
 
 
 def is_same(result, right):
-    """Returns whether two arrays are equal bit for bit."""
     result = np.asarray(result)
     bits = f"u{right.itemsize}"
     return (
@@ -294,13 +289,11 @@ class Turn:
 
 
 def turn(call):
-    """Times calls in a loop of `y = f(x)`."""
     time.sleep(PAUSE_SECONDS)
     return timed(call, UNTIMED, collections.deque(maxlen=1))
 
 
 def turn_that_keeps(call):
-    """Times calls whose results are all kept, so that each result takes new memory."""
     time.sleep(LONG_PAUSE_SECONDS)
     return timed(call, MOST_KEPT, [])
 
@@ -336,7 +329,6 @@ def as_record(turns):
 
 
 def large(args):
-    """Prints the first table."""
     found = rivals.libraries(args.threads)
     others = ["trundle, `out=y`", *(library.name for library in found)]
     heading(["`y = f(x)`", "type", "sizes", "trundle", "GB/s", *others])
@@ -366,16 +358,14 @@ def large_row(args, case, found, others):
     return {"case": case.label(), "wrong": sorted(wrong), "turns": as_record(turns)}
 
 
-# The destinations in the second table.
 OUTPUTS = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
 
 
 def memory(args):
-    """Prints the second table."""
     x = numbers((8192, 8192), "f32")
     y = np.ones_like(x)
     transpose = functools.partial(trundle.transpose, x, threads=args.threads)
-    # For each call: a function that writes to an existing array, and a function that returns a new array.
+    # Functions that write to an existing array, and that return a new array.
     ways = {
         "`y.fill(1)`, `np.ones_like(x)`": (lambda: y.fill(1), lambda: np.ones_like(x)),
         "`np.copyto(y, x)`, `x.copy()`": (lambda: np.copyto(y, x), x.copy),
@@ -398,7 +388,6 @@ def time_and_faults(turn):
 
 
 def small(args):
-    """Prints the third table."""
     x = numbers((8, 8), "f32")
     names = {
         "np": np,
@@ -462,7 +451,6 @@ def main():
 
 
 def versions():
-    """Returns the versions of Python and of the packages."""
     named = ("trundle", "numpy", "torch", "openvino", "onnxruntime", "einops")
     used = {name: sys.modules[name].__version__ for name in named if sys.modules.get(name)}
     return {"python": platform.python_version(), **used}

@@ -5,13 +5,12 @@
     python3 bench/rivals.py [--rounds N] [--threads N] [--libraries NAMES] [WORDS...]
 
 WORDS select cases as for trundle-bench ("/" selects all). Without them, a few cases are selected. Each round runs
-trundle-bench, which times trundle and a copy of the same bytes, and then each library, so that the state of the machine
-is similar for all. For each library there is a pause until the threads of the previous library sleep, an untimed call,
-and then timed calls. The output has the time of the copy divided by the time of the library, as the median over the
-rounds. For libraries that are faster than trundle, it has the ratio of their time to trundle's. At the end there is a
-summary for each library. All results are first compared with numpy's.
+trundle-bench, which times trundle and a copy of the same bytes, and then each library: a pause until the threads of the
+previous library sleep, an untimed call, and timed calls. The output has the time of the copy divided by the time of the
+library (the median over the rounds), the ratio of its time to trundle's if the library is faster, and a summary for
+each library. All results are first compared with numpy's.
 
-The script times all libraries that are installed and have the operators; `--libraries` selects some of them.
+All libraries that are installed and have the operators are timed; `--libraries` selects some.
 
 | library | pip packages | Debian packages | what is timed |
 |---|---|---|---|
@@ -28,10 +27,9 @@ The script times all libraries that are installed and have the operators; `--lib
 | libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and similar |
 
 A library writes to an existing array if it can; otherwise its time includes the allocation. IPP and libyuv run on
-threads of this script. Each thread gets a part of the rows of a matrix, or a part of the matrices or images. For
-batches, OpenCV also runs on threads of this script, in addition to its own threads. XLA and oneDNN use all cores that
-the process may use; `--threads` restricts these cores. The arrays of numpy and of trundle-bench use large pages, unless
-NUMPY_MADVISE_HUGEPAGE=0 is set.
+threads of this script. Each gets a part of the rows of a matrix, or of the matrices or images. So does OpenCV for
+batches, in addition to its own threads. XLA and oneDNN use all cores of the process, which `--threads` restricts. The
+arrays of numpy and of trundle-bench use large pages, unless NUMPY_MADVISE_HUGEPAGE=0 is set.
 """
 
 import argparse
@@ -57,7 +55,7 @@ BENCH = (
     / "trundle-bench"
 )
 
-# A few cases of each kind. All are cases of trundle-bench.
+# A few cases of each kind.
 HANDFUL = [
     "other elements/2-d, powers of two",
     "other elements/nhwc to nchw",
@@ -79,8 +77,7 @@ HANDFUL = [
     "time-major/transpose, reverse, transpose f32 256x512x512",
 ]
 
-# numpy's types for the types of trundle-bench. For others, an element is several numbers on an additional
-# axis.
+# For other types, an element is several numbers on an additional axis.
 NUMPY_TYPES = {
     "u8": np.uint8,
     "u16": np.uint16,
@@ -100,7 +97,6 @@ MOST_CALLS, MOST_SECONDS, LEAST_SECONDS = 3, 0.5, 1e-3
 
 
 def bench(arguments):
-    """Runs trundle-bench and returns its cases."""
     if os.environ.get("NUMPY_MADVISE_HUGEPAGE", "1") != "0":
         arguments = ["--large-pages", *arguments]
     with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +108,6 @@ def bench(arguments):
 
 
 def libraries(threads, wanted=(Numpy, Torch, OpenVINO, OnnxRuntime)):
-    """Returns the requested libraries that are available."""
     found = []
     for library in wanted:
         try:
@@ -142,7 +137,6 @@ def prepared(found, operators, x):
         if right is None:
             right = result.copy()
         elif not np.array_equal(result, right):
-            # A library with a wrong result is not timed.
             print(f"  {library.name}: gives another result than {found[0].name}", file=sys.stderr)
             continue
         runs[library.name] = run
@@ -156,12 +150,12 @@ def is_common(operator):
 
 
 def numbers(sizes, dtype):
-    """Returns different elements. They are ordinary numbers, because libraries may change the bits of a NaN."""
+    """Returns different elements, without NaN, whose bits libraries may change."""
     return np.arange(np.prod(sizes), dtype=np.int64).astype(dtype).reshape(sizes)
 
 
 def as_arrays_have_it(case):
-    """Returns the operators of a case and an array for it; None if other libraries do not have the operators."""
+    """Returns the operators of a case and an array; None if other libraries do not have the operators."""
     operators, sizes, dtype = parse(case["chain"]), case["sizes"], case["dtype"]
     if dtype in SEVERAL and all(name == "transpose" for name, _, _ in operators):
         dtype, several = SEVERAL[dtype]
@@ -177,7 +171,6 @@ def as_arrays_have_it(case):
 
 
 def turn(run):
-    """Returns the median time of a call in seconds."""
     time.sleep(PAUSE_SECONDS)
     first = timed(run, 1)
     if first > MOST_SECONDS:
@@ -197,7 +190,7 @@ def timed(run, times):
 
 
 def summary(found, ratios):
-    """Prints, for each library, how long it took relative to trundle, over all cases."""
+    """Prints how long each library took relative to trundle, over all cases."""
     heading(["library", "cases", "times as long as trundle, geometric mean", "ahead in"])
     for library in found:
         of_cases = ratios[library.name]
@@ -209,7 +202,7 @@ def summary(found, ratios):
 
 
 def restrict(threads):
-    """Restricts the process to this many cores, because some libraries use all cores."""
+    """Some libraries use all cores of the process."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 

@@ -5,13 +5,13 @@
 
 Each case is a random view of an array. The array has 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), and elements of
 1, 2, 3, 4, 8 or 16 bytes. The axes of the view are in random order, and some are reversed. `trundle.copyto` with
-`threads=1` and `numpy.copyto` alternately copy the view to the same array. This array is cached if it fits into the
-caches. The results are compared bit for bit. The output is the ratio of the shortest times: how many times faster
-trundle is than numpy. If it is below 1, numpy is faster.
+`threads=1` and `numpy.copyto` alternately copy the view to the same array, which is cached if it fits. The results are
+compared bit for bit. The output is how many times faster trundle is than numpy, by the shortest times. Below 1, numpy
+is faster.
 
-The cases are divided into classes by what happens to the source's innermost axis, and by the width of elements. For
-each class, the script prints the number of cases, the share of ratios below 0.9, and the median and the smallest ratio.
-Then it prints the worst cases, each as Python code that makes the view of `x`.
+For each class of cases (what happens to the source's innermost axis, and the width of elements), prints the number of
+cases, the share of ratios below 0.9, and the median and the smallest ratio; then the worst cases, as Python code that
+makes the view of `x`.
 """
 
 import argparse
@@ -29,10 +29,10 @@ LEAST_BYTES, MOST_BYTES = 20_000, 4_000_000
 
 WIDTHS = [1, 2, 3, 4, 8, 16]
 
-# A measurement repeats calls for this long, so that the time to read the clock is negligible.
+# Calls are repeated for this long, so that the time to read the clock is negligible.
 TURN_SECONDS = 100e-6
 
-# The number of measurements for each library. Slow cases get more, because the machine may have been busy.
+# Slow cases get more measurements, because the machine may have been busy.
 TURNS, MORE_TURNS = 5, 15
 
 BEHIND, FAR_BEHIND = 0.9, 0.6
@@ -40,7 +40,7 @@ BEHIND, FAR_BEHIND = 0.9, 0.6
 
 @dataclass
 class Case:
-    """A view of an array of `shape`. Its axes are in the order `order`, and some of them are reversed."""
+    """A view of an array of `shape`, with axes in the order `order`, some of them reversed."""
 
     width: int
     shape: tuple[int, ...]
@@ -95,7 +95,7 @@ def seconds(call, calls: int) -> float:
 
 
 def speed(case: Case) -> float:
-    """Checks the result. Returns how many times faster trundle is than numpy."""
+    """Checks the result and returns how many times faster trundle is than numpy."""
     count = math.prod(case.shape) * case.width
     x = np.random.default_rng(0).integers(0, 256, count, np.uint8).view(f"V{case.width}").reshape(case.shape)
     # numpy is fastest with arithmetic types. There is no such type of 3 bytes.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times moves of Zarr stores by trundle, dask.array, Cubed and rechunker, one after another, if they support the move.
+"""Times moves of Zarr stores by trundle, dask.array, Cubed and rechunker, if they support the move.
 
     python3 -m venv dask && dask/bin/pip install "dask[array]" zarr==3.1.6
     python3 -m venv cubed && cubed/bin/pip install cubed zarr==3.1.6
@@ -7,16 +7,16 @@
     cargo build --release -p trundle-cli
     python3 bench/zarr_rivals.py --dask dask/bin/python --rechunker rechunker/bin/python [--gib 2] [--rounds 5]
 
-For each codec, the zarr package of the first environment writes a store of f4 [n, 16, 1024, 1024] in chunks of
-[1, 16, 256, 256]. The store for rechunker has Zarr version 2. There are two moves:
+For each codec, zarr of the first environment writes a store of f4 [n, 16, 1024, 1024] in chunks of [1, 16, 256, 256].
+The store for rechunker has Zarr version 2. There are two moves:
 
   turn     rolls by 100 along the last axis and changes NCHW to NHWC, in chunks of [1, 256, 256, 16]
   rechunk  changes the chunks to [n, 16, 64, 64]
 
-Each round runs all programs, each in its own process and with `--threads` threads, until the output is on disk. The
-script prints the median time in seconds and the peak memory of a process (`ru_maxrss`). Boxes of each result are
-compared with the source. `--max-mem` limits the memory of trundle, Cubed and rechunker; dask has no such limit. The
-line "floor" is the time in which zarr-python, on as many threads, decodes and encodes each chunk unchanged.
+Each round runs all programs, each in its own process and with `--threads` threads, until the output is on disk. Prints
+the median seconds and the peak memory of a process (`ru_maxrss`). Boxes of each result are compared with the source.
+`--max-mem` limits the memory of trundle, Cubed and rechunker; dask has no such limit. "floor" is the time in which
+zarr-python decodes and encodes each chunk unchanged, on as many threads.
 """
 
 import argparse
@@ -139,7 +139,6 @@ def timed(command, environment):
 
 
 def commands(arguments, codec, move, sources, out, count):
-    """Returns the command line of each program."""
     threads = str(arguments.threads)
     memory = arguments.max_mem
     moves = {

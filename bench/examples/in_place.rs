@@ -71,7 +71,7 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
     Ok(())
 }
 
-/// Returns lengths for a reversal, one for each index of the longest axis.
+/// One length for each index of the longest axis.
 fn lengths(sizes: &[usize]) -> String {
     let lanes = sizes.iter().max().copied().unwrap_or(1);
     let lengths: Vec<String> = (0..lanes).map(|lane| (lane * 37 % 129).to_string()).collect();

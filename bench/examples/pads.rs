@@ -6,7 +6,6 @@
 use trundle::{DType, ProgramPlan, Result, Shape, programs};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// A tensor, and the widths of the padding before and after each axis.
 struct Case {
     dtype: DType,
     sizes: [usize; 4],

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The largest number of channels of an image.
 MOST_CHANNELS = 7
 
 
 class Unsupported(Exception):
-    """The library does not have the operator, or does not support it for these elements."""
+    """The library does not have the operator, or not for these elements."""
 
 
 def parse(chain):
-    """Returns the operators of a chain in a record: for each, its name, arguments and keyword arguments."""
+    """Returns the name, arguments and keyword arguments of each operator."""
     operators = []
     for stage in chain.split(" | "):
         name, arguments = re.fullmatch(r"(\w+)\((.*)\)", stage).groups()
-        # Records abbreviate the lengths. trundle-bench computes them by a rule.
+        # Records abbreviate the lengths, which follow a rule.
         arguments = re.sub(r"lengths=(\[.*\]|lengths)", "lengths=None", arguments)
         call = ast.parse(f"f({arguments})", mode="eval").body
         operators.append(
@@ -71,7 +70,7 @@ def merged(order, shape):
 
 @dataclass(frozen=True)
 class Matrices:
-    """A transpose that is a batch of matrix transposes. The elements have `width` bytes."""
+    """A transpose that is a batch of matrix transposes, with elements of `width` bytes."""
 
     count: int
     rows: int
@@ -83,7 +82,6 @@ class Matrices:
         order, sizes = merged(order, x.shape)
         width = x.itemsize
         if order and order[-1] == len(order) - 1:
-            # Innermost axes that remain innermost become part of the element.
             width *= sizes[-1]
             order, sizes = order[:-1], sizes[:-1]
         if order == (1, 0):
@@ -101,7 +99,6 @@ class Planes:
     pixels: int
     channels: int
     split: bool
-    # Whether the channels are put in reverse order.
     is_reversed: bool
 
     @classmethod

@@ -4,7 +4,6 @@ import numpy as np
 
 from .chain import Unsupported, broadcast_shift, lengths, run_shape
 
-# Bounds of a slice: before the first element, and after the last element.
 FIRST, LAST = -(2**63), 2**63 - 1
 
 
@@ -19,7 +18,7 @@ class Numpy:
             y = x
             for name, arguments, named in operators:
                 y = self.step(y, name, arguments, named)
-            # A view, or a result whose memory is in the order of a view, has not been moved yet.
+            # A view, or a result in the order of a view, has not been moved yet.
             if np.may_share_memory(x, y) or not y.flags.c_contiguous:
                 np.copyto(self.out, y)
                 return self.out
@@ -113,7 +112,7 @@ class OpenVINO:
         return run
 
     def compiled(self, operators, x):
-        """Returns a model of the operators for arrays with the shape and type of `x`."""
+        """Returns a model of the operators."""
         ops = self.ops
         data = ops.parameter(x.shape, dtype=x.dtype)
         y, shape = data, x.shape
@@ -151,11 +150,9 @@ class OnnxRuntime:
         self.onnx, self.runtime, self.threads = onnx, onnxruntime, threads
 
     def list(self, name, entries):
-        """Returns a constant that is a list of integers."""
         return self.onnx.numpy_helper.from_array(np.array(entries, np.int64), name)
 
     def slice(self, source, result, bounds, constants):
-        """Returns a Slice node with starts, ends, axes and steps."""
         names = [f"{result}{which}" for which in ("starts", "ends", "axes", "steps")]
         constants.extend(map(self.list, names, bounds))
         return self.onnx.helper.make_node("Slice", [source, *names], [result])
@@ -175,7 +172,7 @@ class OnnxRuntime:
         return run
 
     def session(self, operators, x):
-        """Returns a session for a model of the operators. The model's input is x0."""
+        """Returns a session for a model of the operators, with input x0."""
         helper = self.onnx.helper
         nodes, constants, shape = [], [], x.shape
         for number, (name, arguments, named) in enumerate(operators):
@@ -192,7 +189,7 @@ class OnnxRuntime:
                 bounds = ([-1] * len(axes), [FIRST] * len(axes), axes, [-1] * len(axes))
                 nodes.append(self.slice(inputs[0], outputs[0], bounds, constants))
             elif name == "roll":
-                # Exporters write it like this: two slices and a concatenation for each axis.
+                # As exporters write it: two slices and a concatenation for each axis.
                 shift = broadcast_shift(named["shift"], named["axes"])
                 source = inputs[0]
                 for axis, by in zip(named["axes"], shift):

@@ -1,7 +1,7 @@
 """Libraries that move PyTorch's tensors where they are: on an NVIDIA GPU, or on the CPU to test the scripts.
 
-Each is a class with the same interface as the other libraries, except that its constructor takes a PyTorch device, and
-`prepare` takes a tensor. Results are tensors or CuPy arrays (on the CPU, numpy arrays).
+The classes are like the other libraries, but the constructor takes a PyTorch device, and `prepare` a tensor. Results
+are tensors or CuPy arrays (on the CPU, numpy arrays).
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from .shared import load, load_with_needed
 
 
 def lengths_of(named, shape):
-    """Returns the lengths of a reversal: one for each batch entry, or one for each lane."""
+    """Returns one length for each batch entry or each lane."""
     size = shape[named["axis"]]
     if "batch_axis" in named:
         return lengths(shape[named["batch_axis"]], size)
@@ -97,7 +97,7 @@ class Torch(frameworks.Torch):
         return lambda: move(x)
 
     def move(self, operators, x):
-        """Returns the operators as a function of a tensor with the shape and type of `x`."""
+        """Returns the operators as a function of tensors like `x`."""
         torch, shape, steps = self.torch, x.shape, []
         for operator in operators:
             name, arguments, named = operator
@@ -111,7 +111,7 @@ class Torch(frameworks.Torch):
             y = x
             for step, arguments in steps:
                 y = step(y, *arguments)
-            # If there was at least one step, a contiguous result has been moved and needs no copy.
+            # After at least one step, a contiguous result needs no copy.
             return y.contiguous() if steps else y.clone(memory_format=torch.contiguous_format)
 
         return move
@@ -153,7 +153,7 @@ class Compiled(Torch):
         self.backend = "inductor" if device.type == "cuda" else "eager"
 
     def prepare(self, operators, x):
-        # Otherwise, the compilations of earlier cases would count as recompilations of this function.
+        # Otherwise, earlier cases would count as recompilations of this function.
         self.torch.compiler.reset()
         move = self.move(operators, x)
         move = self.torch.compile(move, fullgraph=True, dynamic=False, backend=self.backend)
@@ -172,12 +172,11 @@ class Arrays:
         self.name = "CuPy" if device.type == "cuda" else "numpy"
 
     def view(self, operators, x):
-        """Returns the result as an array. It may be a view."""
         y = self.arrays.from_dlpack(x)
         for name, arguments, named in operators:
             if name == "reverse":
                 raise Unsupported
-            # If an array is CuPy's, numpy's functions call those of CuPy.
+            # numpy's functions call CuPy's for arrays of CuPy.
             y = frameworks.Numpy.step(y, name, tuple(arguments), named)
         return y
 
@@ -187,7 +186,7 @@ class Arrays:
 
 
 class TrundleOnViews(Trundle):
-    """Makes strided views. They may have negative strides, which PyTorch does not support."""
+    """Strided views, also with negative strides, which PyTorch does not support."""
 
     def __init__(self, device):
         super().__init__(device)
@@ -203,7 +202,7 @@ class CuTensor:
 
     name = "cuTENSOR"
 
-    # For each type, by name: `cudaDataType_t`, the precision, and the number one in the type of factors.
+    # By type name: `cudaDataType_t`, the precision, and the number one in the type of factors.
     TYPES = {
         "float16": (2, "32F", (c_float * 1)(1)),
         "bfloat16": (14, "32F", (c_float * 1)(1)),
@@ -212,7 +211,6 @@ class CuTensor:
         "complex64": (4, "32F", (c_float * 2)(1, 0)),
         "complex128": (5, "64F", (c_double * 2)(1, 0)),
     }
-    # The `cudaDataType_t` of factors.
     FACTORS = {(c_float, 1): 0, (c_double, 1): 1, (c_float, 2): 4, (c_double, 2): 5}
     IDENTITY, ALGO_DEFAULT, JIT_NONE, SCALAR_TYPE, MOST_ALIGNED = 1, -1, 0, 1, 128
 
@@ -241,14 +239,14 @@ class CuTensor:
             raise RuntimeError(f"{name}: {self.library.cutensorGetErrorString(status).decode()}")
 
     def made(self, name, *arguments):
-        """Creates an object by a function that has an output parameter after the handle."""
+        """Calls a function that has an output parameter after the handle."""
         made = c_void_p()
         handle = (self.handle,) if name != "cutensorCreate" else ()
         self.called(name, *handle, byref(made), *arguments)
         return made
 
     def described(self, tensor, axes, kind):
-        """Describes a tensor by its axes. The axis that changes fastest is first."""
+        """Describes a tensor by its axes, the innermost first."""
         sizes = (c_int64 * len(axes))(*(tensor.shape[axis] for axis in axes))
         strides = (c_int64 * len(axes))(*(tensor.stride(axis) for axis in axes))
         address = tensor.data_ptr() | self.MOST_ALIGNED
@@ -291,7 +289,7 @@ class CuTensor:
 
 
 def viewed(operators, x):
-    """Returns a view of the elements in the order of the result; None if strides cannot express this order."""
+    """Returns a view in the order of the result; None if strides cannot express this order."""
     y = x
     for at, (name, arguments, _) in enumerate(operators):
         if name == "transpose":

@@ -10,7 +10,6 @@ from .shared import Stepwise, function, load
 
 
 def strides(sizes):
-    """Returns the strides of an array in C order, in elements."""
     return [int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes))]
 
 
@@ -28,7 +27,7 @@ class ComplexDouble(ctypes.Structure):
 
 
 class Mkl(Stepwise):
-    """`mkl_?omatcopy`, or `mkl_?omatcopy_batch_strided` if there are several matrices."""
+    """`mkl_?omatcopy`, or `mkl_?omatcopy_batch_strided` for several matrices."""
 
     name = "MKL"
 
@@ -76,7 +75,7 @@ class Fftw(Stepwise):
 
     name = "FFTW"
 
-    # The suffix of the library's name, the letter of its functions, and the name of the transform.
+    # The suffix of the library's name, the letter of its functions, and the transform.
     TYPES = {
         "float32": ("3f", "f", "r2r"),
         "float64": ("3", "", "r2r"),
@@ -84,7 +83,7 @@ class Fftw(Stepwise):
         "complex128": ("3", "", "dft"),
     }
 
-    # With `FFTW_MEASURE`, FFTW times candidates for at most this many seconds.
+    # `FFTW_MEASURE` times candidates for at most this many seconds.
     MEASURE, SECONDS = 0, 2
 
     def __init__(self, threads):
@@ -117,7 +116,7 @@ class Fftw(Stepwise):
         before = x.copy()
         kind = None if transform == "r2r" else -1
         plan = make(0, None, len(order), dimensions, *data, kind, self.MEASURE)
-        # FFTW overwrites both arrays when it measures.
+        # Measuring overwrites both arrays.
         x[...] = before
         if plan is None:
             raise Unsupported
@@ -150,14 +149,13 @@ class OneDnn(Stepwise):
         self.stream = self.made("dnnl_stream_create", self.engine, c_int(self.IN_ORDER))
 
     def made(self, name, *arguments):
-        """Creates an object by a function whose first parameter is the output."""
+        """Calls a function whose first parameter is the output."""
         handle = c_void_p()
         if status := getattr(self.library, name)(byref(handle), *arguments):
             raise RuntimeError(f"{name}: status {status}")
         return handle
 
     def memory(self, x, sizes, steps):
-        """Returns a memory description of an array, and a memory object."""
         dimensions = (c_int64 * len(sizes))(*sizes), (c_int64 * len(sizes))(*steps)
         kind = c_int(self.TYPES[x.dtype.name])
         make = "dnnl_memory_desc_create_with_strides"

@@ -9,12 +9,12 @@ import numpy as np
 from .chain import Matrices, Planes, Unsupported, merged, run_shape
 from .shared import Stepwise, Workers, function, load
 
-# For batches of smaller matrices, most of the time would be that of Python's calls.
+# For smaller matrices, most of the time would be that of Python's calls.
 LEAST_BYTES = 4096
 
 
 class Pictures(Stepwise):
-    """Libraries whose functions move one matrix or one image. `Workers` calls them."""
+    """Functions that move one matrix or one image, called by `Workers`."""
 
     def __init__(self, threads):
         super().__init__(threads)
@@ -45,15 +45,14 @@ class Pictures(Stepwise):
         raise Unsupported
 
     def channels(self, planes, x, out):
-        """Returns the calls that split images or merge planes; None if the library has no such function."""
+        """Returns the calls; None if the library has no such function."""
         raise NotImplementedError
 
     def transposes(self, matrices, x, out):
-        """Returns the calls that transpose the matrices."""
         raise NotImplementedError
 
     def flips(self, axes, x, out):
-        """Returns the calls that reverse the rows of a matrix (0,), its columns (1,), or both."""
+        """Reverses the rows of a matrix (0,), its columns (1,), or both."""
         raise NotImplementedError
 
 
@@ -65,7 +64,7 @@ class OpenCV(Pictures):
     TYPES = ("uint8", "uint16", "float32", "float64")
     # The limits of `transpose`: bytes per element, and numbers per element.
     MOST_BYTES, MOST_NUMBERS = 32, 4
-    # The limit of `transposeND`, which exists since version 5.
+    # Exists since version 5.
     MOST_AXES = 10
     FLIPS = {(0,): 0, (1,): 1, (0, 1): -1}
 
@@ -117,7 +116,7 @@ class OpenCV(Pictures):
 
 
 def addresses(planes, x, out):
-    """Yields the address of each image, and the addresses of its planes in the order of the channels."""
+    """Yields the address of each image, and of its planes in the order of the channels."""
     pictures, flat = (x, out) if planes.split else (out, x)
     size = planes.pixels * x.itemsize
     for picture in range(planes.count):
@@ -127,9 +126,9 @@ def addresses(planes, x, out):
 
 
 def bands(matrices, x, out, threads):
-    """Yields, for each call, the addresses of source and destination and the number of rows.
+    """Yields the source address, destination address and number of rows of each call.
 
-    If there are fewer matrices than threads, each matrix is divided into parts with consecutive rows.
+    If there are fewer matrices than threads, each matrix is divided into bands of rows.
     """
     count, rows, width = matrices.count, matrices.rows, matrices.width
     band = rows if count >= threads else -(-rows // threads)
@@ -158,14 +157,13 @@ class Ipp(Pictures):
         12: "32f_C3", 16: "32f_C4",
     }  # fmt: skip
     TYPES = {1: "8u", 2: "16u", 4: "32f"}
-    # `IppiAxis` for each set of reversed axes: the axis of the mirror.
+    # `IppiAxis`: the axis of the mirror.
     FLIPS = {(0,): 0, (1,): 1, (0, 1): 2}
 
     def __init__(self, threads):
         super().__init__(threads)
         function(load("ippcore"), "ippInit")()
-        # Loads the library for this processor directly, because the dispatcher does not work in pip
-        # packages.
+        # The dispatcher does not work in pip packages.
         has_avx512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
         self.library = load("ippik0" if has_avx512 else "ippil9")
 
@@ -212,7 +210,6 @@ class Libyuv(Pictures):
     name = "libyuv"
 
     TRANSPOSES = {"uint8": "TransposePlane", "uint16": "TransposePlane_16"}
-    # The names of pixels, and the channel of each plane argument.
     PIXELS = {2: ("UV", (0, 1)), 3: ("RGB", (0, 1, 2)), 4: ("ARGB", (2, 1, 0, 3))}
 
     def __init__(self, threads):
@@ -220,7 +217,7 @@ class Libyuv(Pictures):
         self.library = load("yuv")
 
     def function(self, name, planes):
-        """Returns a function whose arguments are this many planes or images, followed by the sizes."""
+        """Returns a function of this many planes or images, followed by the sizes."""
         return function(self.library, name, *[c_void_p, c_int] * planes, c_int, c_int)
 
     def channels(self, planes, x, out):

@@ -13,7 +13,7 @@ from .chain import run_shape
 
 
 def load(name):
-    """Loads a library by its name, from a pip package or from the system."""
+    """Loads a library from a pip package or from the system."""
     if of_pip := sorted(Path(sys.prefix, "lib").glob(f"lib{name}.so*")):
         return load_with_needed(of_pip[0])
     if of_system := ctypes.util.find_library(name):
@@ -22,7 +22,7 @@ def load(name):
 
 
 def load_with_needed(path):
-    """Loads a library after its dependencies. They are in the same folder, which the system does not search."""
+    """Loads a library after its dependencies in the same folder, which the system does not search."""
     while True:
         try:
             return ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
@@ -34,20 +34,19 @@ def load_with_needed(path):
 
 
 def function(library, name, *arguments, result=ctypes.c_int):
-    """Returns a function of a library, after setting its argument types and its result type."""
     found = getattr(library, name)
     found.argtypes, found.restype = arguments, result
     return found
 
 
 class Stepwise:
-    """A library without chains. Its operators run one after another, and each writes to its own array."""
+    """A library without chains: one operator after another, each with its own result array."""
 
     def __init__(self, threads):
         self.threads = threads
 
     def prepare(self, operators, x):
-        # Keeps the arrays alive, because calls may have only their addresses.
+        # Calls may have only the addresses of the arrays.
         calls, arrays = [], [x]
         for name, arguments, named in operators:
             shape = run_shape([(name, arguments, named)], arrays[-1].shape)
@@ -65,18 +64,17 @@ class Stepwise:
         return run
 
     def step(self, name, arguments, named, x, out):
-        """Returns a function that writes the result of one operator to `out`."""
         raise NotImplementedError
 
 
 class Workers:
-    """Threads for a library that has only one. Each thread makes a share of the calls."""
+    """Threads for a library that has only one."""
 
     def __init__(self, threads):
         self.threads, self.pool = threads, ThreadPoolExecutor(threads)
 
     def run(self, calls):
-        """Returns a function that makes all calls. A call is a pair of a function and its arguments."""
+        """Returns a function that makes all calls, pairs of a function and its arguments."""
         share = -(-len(calls) // self.threads)
         shares = [calls[at : at + share] for at in range(0, len(calls), share)]
         if len(shares) == 1:

@@ -1,4 +1,4 @@
-"""Prints tables in Markdown, row by row."""
+"""Tables in Markdown, printed row by row."""
 
 
 def row(cells):

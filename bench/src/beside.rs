@@ -1,4 +1,4 @@
-//! Times a movement alternately with copies of the same size. The examples use this module.
+//! Times a movement alternately with copies of the same size, for the examples.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use crate::measure::median;
 /// The time of a movement, relative to a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// The time of the fastest copy divided by the time of the movement: the median over all rounds.
+    /// Time of the fastest copy divided by that of the movement, the median over all rounds.
     pub fraction: f64,
-    /// The median time of the movement in milliseconds.
+    /// Median time of the movement in milliseconds.
     pub millis: f64,
 }
 

@@ -1,23 +1,23 @@
-//! Cases, each of which is a movement of a tensor, and suites of cases.
+//! Cases, which are movements of a tensor, and suites of cases.
 
 use std::sync::LazyLock;
 
 use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width};
 
-/// A group of similar cases, with the speed that is promised for them.
+/// Similar cases, and their promised speed.
 #[derive(Debug)]
 pub struct Suite {
     /// The name by which the suite is selected.
     pub name: &'static str,
-    /// What the cases have in common, in words.
+    /// What the cases have in common.
     pub about: &'static str,
-    /// The promised speed of the suite.
+    /// The promised speed.
     pub bars: Bars,
     /// The cases.
     pub cases: Vec<Case>,
 }
 
-/// The promised minimum speeds, as fractions of the speed of the reference.
+/// The promised minimum speeds, as fractions of the reference's speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bars {
     /// The minimum for the geometric mean of the suite.
@@ -28,49 +28,49 @@ pub struct Bars {
 
 type MakeChain = Box<dyn FnOnce() -> Chain + Send>;
 
-/// A benchmark case: one movement of one tensor.
+/// One movement of one tensor.
 #[derive(Debug)]
 pub struct Case {
-    /// The name of the case.
+    /// The name.
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// The sizes of the tensor, the outermost first.
+    /// The sizes of the tensor, outermost first.
     pub sizes: Vec<usize>,
-    /// The operators. They are created when they are first used, because their indices can take a gigabyte.
+    /// The operators, created when first used, because their indices can take a gigabyte.
     pub chain: LazyLock<Chain, MakeChain>,
     /// How the operators are called.
     pub call: TimedCall,
-    /// What the speed of the case is compared with.
+    /// The reference for the speed.
     pub against: Against,
-    /// The promised time in nanoseconds, if a time is promised.
+    /// The promised time in nanoseconds, if any.
     pub most_ns: Option<f64>,
-    /// Whether a short run includes the case.
+    /// Whether the case is part of a short run.
     pub is_short: bool,
 }
 
 /// How a movement is called.
 #[derive(Clone, Copy, Debug)]
 pub enum TimedCall {
-    /// The movement is planned in advance, and only the run is timed.
+    /// Planned in advance; only the run is timed.
     Planned,
-    /// A single call writes to an existing tensor.
+    /// One call that writes to an existing tensor.
     Into(fn(&TensorView<'_>, &mut TensorViewMut<'_>) -> Result<()>),
-    /// A single call returns a new tensor.
+    /// One call that returns a new tensor.
     New(fn(&TensorView<'_>) -> Result<Tensor>),
 }
 
-/// What the speed of a movement is compared with.
+/// The reference for the speed of a movement.
 #[derive(Clone, Debug)]
 pub enum Against {
-    /// The fastest copy of the same number of bytes.
+    /// The fastest copy of the same bytes.
     Copy,
     /// Other operators on the same tensor.
     Chain(Chain),
 }
 
 impl Case {
-    /// Creates a case that plans a movement by `ops` in advance. It is compared with a copy.
+    /// Creates a case that is planned in advance and compared with a copy.
     pub(crate) fn new(
         name: impl Into<String>,
         dtype: DType,
@@ -81,8 +81,7 @@ impl Case {
         Case::made_by(name, dtype, sizes, || chain)
     }
 
-    /// Creates a case that plans a movement in advance, by the operators that `chain` returns. It is
-    /// compared with a copy.
+    /// Creates a case like [`Case::new`] whose operators `chain` creates.
     pub(crate) fn made_by(
         name: impl Into<String>,
         dtype: DType,
@@ -101,14 +100,14 @@ impl Case {
         }
     }
 
-    /// Compares the case with other operators on the same tensor instead of a copy.
+    /// Compares the case with other operators instead of a copy.
     #[must_use]
     pub(crate) fn against(self, ops: impl IntoIterator<Item = Op>) -> Case {
         let chain = ops.into_iter().fold(Chain::new(), Chain::then);
         Case { against: Against::Chain(chain), ..self }
     }
 
-    /// Includes the case in short runs.
+    /// Adds the case to short runs.
     #[must_use]
     pub(crate) fn short(self) -> Case {
         Case { is_short: true, ..self }

@@ -1,4 +1,4 @@
-//! The reference for all speeds: the fastest parallel copy of the same number of bytes.
+//! The reference for all speeds: the fastest parallel copy of the same bytes.
 
 use std::time::Instant;
 
@@ -7,21 +7,19 @@ use trundle::lowering::{CpuPlan, Move};
 use trundle::tuning::{Level, Tuning};
 use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 
-/// The minimum number of bytes that a thread of the system's copy gets. Starting a thread takes as long as
-/// copying about a tenth of this.
+/// The minimum bytes per thread of the system's copy. Starting a thread takes as long as copying about a tenth of this.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
-/// How often each of the library's copies is timed when the fastest one is chosen.
+/// How often each plan is timed to choose the fastest.
 const TRIALS: usize = 3;
 
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
 
 impl<T: std::marker::Copy + Send + Sync> Element for T {}
 
-/// Copies of `bytes` bytes: by the library, and by the system.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    /// Plans of the library's copy with different loops. After the choice there is only one plan.
+    /// The library's copy with different loops. After the choice there is only one.
     plans: Vec<CpuPlan>,
     threads: usize,
 }
@@ -39,7 +37,6 @@ impl Copy {
         Ok(Copy { plans, threads })
     }
 
-    /// Times the library's plans alternately, and keeps the fastest.
     pub(crate) fn choose<T: Element>(&mut self, src: &[T], dst: &mut [T]) -> Result<()> {
         let mut least = vec![f64::MAX; self.plans.len()];
         for _ in 0..TRIALS {
@@ -55,12 +52,12 @@ impl Copy {
         Ok(())
     }
 
-    /// Runs the library's copy. If the copy is larger than the caches, it uses streaming stores.
+    /// Runs the library's copy, which uses streaming stores above the cache size.
     pub(crate) fn ours<T: Element>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.plans[0].run_slice_into(src, dst)
     }
 
-    /// Runs the system's `memcpy`. Each thread copies an equal share.
+    /// Runs the system's `memcpy`, with an equal share for each thread.
     pub(crate) fn system<T: Element>(&self, src: &[T], dst: &mut [T]) {
         if self.threads == 1 {
             return dst.copy_from_slice(src);
@@ -74,9 +71,8 @@ impl Copy {
     }
 }
 
-/// Returns the loops that are the fastest on some machine: the tuned loops; loops that copy line by line
-/// and prefetch a short or a long distance ahead, into either cache; and loops that copy four pages
-/// alternately.
+/// The loops that are the fastest on some machine: the tuned loops; loops that copy line by line and prefetch a short
+/// or a long distance ahead, into either cache; and loops that copy four pages alternately.
 fn loops(tuned: Tuning) -> [Tuning; 6] {
     let line_by_line =
         |run_level, run_ahead| Tuning { run_level, run_ahead, run_pages: 1, ..tuned };

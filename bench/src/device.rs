@@ -1,4 +1,4 @@
-//! Times cases on a device. Source and destination are buffers in the memory of the device.
+//! Times cases on a device, between buffers in its memory.
 
 use std::time::{Duration, Instant};
 
@@ -11,19 +11,19 @@ use crate::machine::MachineRecord;
 use crate::measure::repetitions;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// The device on which a record was measured.
+/// The device of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRecord {
-    /// The name of the backend: `wgpu` or `cuda`.
+    /// The backend: `wgpu` or `cuda`.
     pub by: String,
-    /// The name of the device.
+    /// The device's name.
     pub name: String,
-    /// Whether the CPU emulates the device. If so, the times say nothing about a GPU.
+    /// Whether the CPU emulates the device, so that the times say nothing about a GPU.
     pub emulated: bool,
 }
 
-/// Times every case of `suites` on a device. `measure` verifies a case and times it [alternately with a
-/// copy](in_turn). The minimum speeds of suites do not apply, because they are promised only for CPUs.
+/// Times every case of `suites` on a device. `measure` verifies a case and times it [alternately with a copy](in_turn).
+/// The minimum speeds are promised only for CPUs.
 ///
 /// # Errors
 /// Returns the errors of `measure`.
@@ -48,8 +48,7 @@ pub fn run_on<E>(
     })
 }
 
-/// Times a case alternately with a copy. `movement` and `copy` are called with a number of repetitions, and
-/// return after the last.
+/// Times a case alternately with a copy. `movement` and `copy` get a number of repetitions, and return after the last.
 ///
 /// # Errors
 /// [`Error::Run`] if `movement` or `copy` fails.
@@ -66,7 +65,6 @@ pub fn in_turn(
     Ok(CaseRecord::of(case, &movement, &[&copy], kernels))
 }
 
-/// Returns how many seconds the movement and the copy took in each round.
 fn times_in_turn(
     rounds: usize,
     movement: &mut dyn FnMut(usize) -> Result<()>,

@@ -1,4 +1,4 @@
-//! The errors of a benchmark run.
+//! Errors of a run.
 
 use trundle::PlanError;
 

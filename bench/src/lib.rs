@@ -1,6 +1,6 @@
-//! Measures the speed of movements. Each movement is first verified against its index maps, and then timed
-//! alternately with a copy of the same number of bytes. Results are fractions of the copy's speed, because
-//! bytes per second depend more on the machine and on other programs.
+//! Measures the speed of movements. Each is first verified against its index maps, and then timed alternately with a
+//! copy of the same bytes. Results are fractions of the copy's speed, because bytes per second depend more on the
+//! machine and on other programs.
 //!
 //! A *case* is one movement of one tensor. A *suite* is a group of similar cases. A *round* measures the
 //! time of a movement and of its copies once.
@@ -36,9 +36,9 @@ use measure::Buffers;
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The maximum number of threads, for movements and for copies.
+    /// The maximum number of threads, also for copies.
     pub threads: usize,
-    /// How often each case is timed alternately with a copy.
+    /// How often each case is timed.
     pub rounds: usize,
     /// Whether to request large pages (2 MiB on x86-64) for the tensors.
     pub large_pages: bool,
@@ -52,7 +52,7 @@ impl Settings {
     }
 }
 
-/// Returns how many bytes [`run`] allocates for the tensors of `suites`. All cases share two buffers.
+/// Returns how many bytes [`run`] allocates for `suites`. All cases share two buffers.
 pub fn needed_bytes(suites: &[Suite]) -> usize {
     2 * most_bytes(suites)
 }
@@ -61,7 +61,7 @@ fn most_bytes(suites: &[Suite]) -> usize {
     suites.iter().flat_map(|suite| &suite.cases).map(Case::bytes).max().unwrap_or(0)
 }
 
-/// Verifies and times every case of `suites`. Passes each case to `watch` as soon as it is finished.
+/// Verifies and times every case of `suites`, and passes each finished case to `watch`.
 ///
 /// # Errors
 /// [`Error::Wrong`] if an element of an output is wrong; [`Error::Memory`] if [`needed_bytes`] cannot be

@@ -1,21 +1,21 @@
-//! The machine on which a record was measured.
+//! The machine of a record.
 
 use serde::{Deserialize, Serialize};
 use trundle::{Machine, tuning};
 
-/// The properties of a machine that are needed to compare results.
+/// The properties of a machine that matter when results are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {
-    /// The name of the processor, if Linux reports it.
+    /// The processor, if Linux reports it.
     pub cpu: Option<String>,
-    /// The number of cores that the process may use.
+    /// The cores that the process may use.
     pub cores: usize,
-    /// The tuning record that was used, and where it came from.
+    /// The tuning record, and where it came from.
     #[serde(default)]
     pub tuning: String,
     /// The widest instruction set that the kernels use.
     pub instructions: String,
-    /// The sizes in KiB of the first-level and second-level caches of a core, and of the last-level cache.
+    /// KiB of the first-level and second-level caches of a core, and of the last-level cache.
     pub caches_kib: [usize; 3],
 }
 
@@ -55,7 +55,7 @@ fn cpu_name() -> Option<String> {
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
     let name = value("model name")?;
-    // Virtual machines often hide the name of the model. Family and number also identify the generation.
+    // Virtual machines often hide the model's name. Family and number also identify the generation.
     match (value("cpu family"), value("model\t")) {
         (Some(family), Some(model)) => Some(format!("{name} (family {family}, model {model})")),
         _ => Some(name),

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns false if results are checked and one is below its promised minimum.
+/// Returns false if a checked result is below its promised minimum.
 fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     let record = match &args.from {
         Some(file) => Record::from_json(&std::fs::read_to_string(file)?)?,
@@ -89,7 +89,7 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     Ok(!args.check || record.keeps_promises())
 }
 
-/// Measures all cases, and prints each result as soon as the case is finished.
+/// Prints each result as soon as its case is finished.
 fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trundle_bench::Error> {
     let settings = Settings {
         large_pages: args.large_pages,

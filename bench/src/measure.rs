@@ -11,10 +11,10 @@ use crate::copy::Copy;
 use crate::error::Error;
 use crate::record::{CaseRecord, rounded, rounded_time};
 
-/// The least time to measure. Shorter moves are run several times, so that reading the clock is negligible.
+/// Shorter moves are repeated, so that reading the clock is negligible.
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
-/// Two tensors that all cases share. So no case has to wait for the system to map new pages.
+/// Two tensors that all cases share, so that the system has mapped their pages.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     src: Vec<u8>,
@@ -22,9 +22,8 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Allocates two buffers of `bytes` bytes. They begin where large allocations begin (on Linux, 16 bytes
-    /// after the start of a cache line), because most arrays of users begin there. Large pages are
-    /// requested before anything is written.
+    /// Allocates two buffers of `bytes` bytes. They begin where large allocations do (on Linux, 16 bytes after the
+    /// start of a cache line), like most arrays of users. Large pages are requested before anything is written.
     pub(crate) fn new(bytes: usize, large_pages: bool) -> Result<Buffers, Error> {
         let buffer = || -> Result<Vec<u8>, Error> {
             let mut buffer = Vec::new();
@@ -41,7 +40,7 @@ impl Buffers {
     }
 }
 
-/// Fills `buffer` up to `bytes` bytes. The values are so irregular that misplaced elements are noticed.
+/// Fills `buffer` up to `bytes` bytes with values that reveal misplaced elements.
 fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     while buffer.len() < bytes {
@@ -53,7 +52,6 @@ fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     }
 }
 
-/// A case that has been prepared.
 struct Subject<'a> {
     case: &'a Case,
     shape: Shape,
@@ -67,7 +65,6 @@ impl<'a> Subject<'a> {
         Ok(Subject { case, shape, plan })
     }
 
-    /// Runs the movement once. The result is in `dst`.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         match self.case.call {
             TimedCall::New(call) => {
@@ -106,7 +103,7 @@ pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Resul
     Ok(start.elapsed())
 }
 
-/// Returns how many repetitions are needed until `time` returns a time that is long enough to be measured.
+/// Returns how many repetitions take long enough to be measured.
 pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
     let mut times = 1;
     loop {
@@ -137,7 +134,7 @@ pub(crate) fn measure(
     let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
     copy.choose(src, dst).map_err(run_error)?;
 
-    // Cleared, because the previous case's result might be correct for this case too.
+    // The previous case's result might be correct for this case too.
     dst.fill(0);
     subject.run(src, dst).map_err(run_error)?;
     verify(case, &subject.shape, src, dst)?;
@@ -153,8 +150,7 @@ pub(crate) fn measure(
 }
 
 impl CaseRecord {
-    /// Creates the record of a movement from its times in each round. It is compared with the faster of the
-    /// two copies.
+    /// Creates the record of a movement, compared with the faster copy, from the times in each round.
     pub(crate) fn of(
         case: &Case,
         movement: &[f64],
@@ -180,8 +176,8 @@ impl CaseRecord {
     }
 }
 
-/// Returns the seconds of each round for the movement, the library's fastest copy, the system's copy, and
-/// the reference movement if there is one.
+/// Returns the seconds of each round for the movement, the library's fastest copy, the system's copy, and the reference
+/// movement, if any.
 fn time_in_turn(
     subject: &Subject<'_>,
     rival: Option<&Subject<'_>>,
@@ -210,7 +206,7 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// Returns the speed of `times` relative to that of `others`: the median of the rounds' ratios.
+/// Returns the speed of `times` relative to that of `others`, the median over the rounds.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }
@@ -221,7 +217,6 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Returns the names of the kernels of a plan, each name once.
 fn kernels(plan: &Plan) -> String {
     let steps = plan.cpu_plans().flat_map(trundle::lowering::CpuPlan::steps);
     let mut names: Vec<&str> = steps
@@ -235,8 +230,8 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Compares elements of the output with the result of the operators, applied one after another. Checks all
-/// elements near both ends and a sample of the others.
+/// Compares elements of the output with the operators, applied one after another: all elements near both ends, and a
+/// sample of the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
@@ -277,7 +272,7 @@ mod tests {
     fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
         let record = measured(&case(TimedCall::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
-        // Other programs may change the fractions of such a short call by any amount.
+        // Other programs may change the fractions of such a short call.
         assert!(record.copy_seconds > 0.0 && record.of_single.is_some());
         assert!(record.seconds > 0.0 && record.seconds < 1e-3, "the time of one run");
         assert!(record.kernels.contains("transposed"));

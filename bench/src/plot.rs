@@ -1,4 +1,4 @@
-//! Draws a record as a plot with one strip for each suite and one dot for each case.
+//! Draws a record: one strip for each suite, one dot for each case.
 
 use std::fmt::{Display, Write as _};
 
@@ -12,10 +12,10 @@ const LEFT: f64 = 190.0;
 const RIGHT: f64 = 120.0;
 const RADIUS: f64 = 3.5;
 
-/// The end of the axis. The speeds of copies vary around 1.
+/// The speeds of copies vary around 1.
 const MOST: f64 = 1.1;
 
-/// Colours that can be distinguished on light and on dark backgrounds.
+/// The colours are distinguishable on light and on dark backgrounds.
 const STYLE: &str = "\
 text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328; }
 .title { font-size: 15px; font-weight: 600; }
@@ -39,7 +39,7 @@ text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-s
 ";
 
 impl Record {
-    /// Returns an SVG picture of the suites whose results are fractions and not times.
+    /// Returns an SVG picture of the suites whose results are fractions.
     pub fn svg(&self) -> String {
         let suites: Vec<_> = self.suites.iter().filter(|suite| !suite.is_timed()).collect();
         let end = TOP + STRIP * suites.len() as f64;
@@ -61,7 +61,6 @@ impl Record {
 }
 
 impl Record {
-    /// Describes the machine or device in one line.
     fn machine_line(&self) -> String {
         match (&self.device, self.threads) {
             (Some(device), _) => format!("{}: {}", device.by, device.name),
@@ -90,7 +89,6 @@ fn grid(svg: &mut String, end: f64) {
     }
 }
 
-/// Draws a suite: its name, its promised minimum, its cases and their mean.
 fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     let middle = top + STRIP / 2.0;
     text(svg, (16.0, middle - 3.0), "suite", &suite.name);
@@ -123,9 +121,9 @@ fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     text(svg, (x, middle + 12.0), "soft", &format!("{:.2} least", suite.least));
 }
 
-/// Chooses positions for the dots of the cases, so that they overlap as little as possible.
+/// Places the dots so that they overlap as little as possible.
 fn dots(cases: &[CaseRecord]) -> Vec<(&CaseRecord, (f64, f64))> {
-    /// Distances from the middle of the strip. Rows near the middle are used first.
+    /// Distances from the middle of the strip.
     const ROWS: [f64; 5] = [0.0, -1.0, 1.0, -2.0, 2.0];
     let mut sorted: Vec<&CaseRecord> = cases.iter().collect();
     sorted.sort_by(|left, right| left.fraction().total_cmp(&right.fraction()));
@@ -133,8 +131,7 @@ fn dots(cases: &[CaseRecord]) -> Vec<(&CaseRecord, (f64, f64))> {
     let placed = sorted.into_iter().map(|case| {
         let x = x_of(case.fraction());
         let free = last.iter().position(|last| x - last >= 2.0 * RADIUS);
-        // If all rows are occupied here, the dot overlaps least in the row whose last dot is farthest to
-        // the left.
+        // If all rows are occupied, the dot overlaps least where the last dot is farthest to the left.
         let farthest = || last.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         let row = free.or_else(|| farthest().map(|(row, _)| row)).unwrap_or(0);
         last[row] = x;

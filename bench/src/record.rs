@@ -1,4 +1,4 @@
-//! The results of a run, which can be stored in a file.
+//! Results of a run, which can be stored in a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,15 @@ use crate::machine::MachineRecord;
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The machine on which the run was measured.
+    /// The machine.
     pub machine: MachineRecord,
     /// The device, if the run was not on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceRecord>,
-    /// The number of threads for movements and copies, if the run was on the CPU.
+    /// The number of threads, if the run was on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// How often each case was timed alternately with a copy.
+    /// How often each case was timed.
     pub rounds: usize,
     /// Whether the tensors were on large pages.
     #[serde(default)]
@@ -30,15 +30,15 @@ pub struct Record {
 /// The results of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteRecord {
-    /// The name of the suite.
+    /// The name.
     pub name: String,
-    /// What the cases have in common, in words.
+    /// What the cases have in common.
     pub about: String,
     /// The promised minimum speeds.
     pub bars: Bars,
-    /// The geometric mean of the fractions of the cases.
+    /// The geometric mean of the cases' fractions.
     pub mean: f64,
-    /// The smallest fraction of a case.
+    /// The smallest fraction.
     pub least: f64,
     /// The cases.
     pub cases: Vec<CaseRecord>,
@@ -47,21 +47,19 @@ pub struct SuiteRecord {
 /// The results of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseRecord {
-    /// The name of the case.
+    /// The name.
     pub name: String,
     /// The element type.
     pub dtype: String,
-    /// The sizes of the tensor, the outermost first.
+    /// The sizes of the tensor, outermost first.
     pub sizes: Vec<usize>,
     /// The operators, as the text of a chain.
     pub chain: String,
-    /// The number of bytes that the movement writes. It reads as many.
+    /// The number of bytes written, and also read.
     pub bytes: usize,
-    /// The speed relative to the faster of two copies, as a fraction. In each round, the times of copy
-    /// and movement give a ratio; this is the median over all rounds.
+    /// The speed as a fraction of the faster of two copies: the median over the rounds of the ratio of their times.
     pub of_copy: f64,
-    /// The speed as a fraction of the speed of other operators on the same tensor, measured in the same
-    /// way.
+    /// The same relative to other operators on the same tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_single: Option<f64>,
     /// The median time of a run in seconds.
@@ -71,27 +69,27 @@ pub struct CaseRecord {
     /// The promised time in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_ns: Option<f64>,
-    /// The kernels of the plan.
+    /// The plan's kernels.
     pub kernels: String,
-    /// The results of other libraries on the same case.
+    /// Other libraries on the same case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<RivalRecord>,
 }
 
-/// The result of another library on a case.
+/// Another library on a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RivalRecord {
-    /// The name of the library.
+    /// The library.
     pub name: String,
-    /// The speed as a fraction of the speed of the copy, as for the case.
+    /// The speed as a fraction of the copy's.
     pub of_copy: f64,
 }
 
 impl Record {
-    /// Returns the record as JSON. Each case is on a line of its own, so that diffs are readable.
+    /// Returns the record as JSON, with a line for each case, so that diffs are readable.
     ///
     /// # Errors
-    /// [`Error::Record`]. It does not occur for a record that [`run`](crate::run) has returned.
+    /// [`Error::Record`], which does not occur for a record of [`run`](crate::run).
     pub fn to_json(&self) -> Result<String, Error> {
         let mut suites = Vec::with_capacity(self.suites.len());
         for suite in &self.suites {
@@ -112,14 +110,14 @@ impl Record {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Whether every suite reaches its promised minimum speeds.
+    /// Whether every suite reaches its promised speeds.
     pub fn keeps_promises(&self) -> bool {
         self.suites.iter().all(SuiteRecord::keeps_promises)
     }
 }
 
 impl SuiteRecord {
-    /// Creates the record of a suite, which must have at least one case.
+    /// Creates the record of at least one case.
     pub(crate) fn new(name: &str, about: &str, bars: Bars, cases: Vec<CaseRecord>) -> SuiteRecord {
         let fractions = || cases.iter().map(CaseRecord::fraction);
         let logs: f64 = fractions().map(f64::ln).sum();
@@ -133,7 +131,7 @@ impl SuiteRecord {
         }
     }
 
-    /// Whether the suite reaches its promised minimum speeds.
+    /// Whether the suite reaches its promised speeds.
     pub fn keeps_promises(&self) -> bool {
         let at_least = |value: f64, bar: Option<f64>| bar.is_none_or(|bar| value >= bar);
         at_least(self.mean, self.bars.mean)
@@ -143,30 +141,27 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// Returns the fraction by which the case is judged: relative to the reference operators if there are
-    /// any, otherwise relative to the copy.
+    /// Returns the speed that counts: relative to the reference operators if there are any, otherwise to the copy.
     pub fn fraction(&self) -> f64 {
         self.of_single.unwrap_or(self.of_copy)
     }
 
-    /// Whether the time is at most the promised time. True if no time is promised.
+    /// Whether the time is at most the promised time, if any.
     pub fn is_in_time(&self) -> bool {
         self.most_ns.is_none_or(|most| self.seconds * 1e9 <= most)
     }
 
-    /// Returns the speed in 10^9 bytes per second. Bytes that are read and bytes that are written both
-    /// count.
+    /// Returns the speed in 10^9 bytes per second, read and written bytes together.
     pub fn gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// Returns the copy's speed in 10^9 bytes per second. Bytes that are read and bytes that are written
-    /// both count.
+    /// Returns the copy's speed in 10^9 bytes per second, read and written bytes together.
     pub fn copy_gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.copy_seconds / 1e9
     }
 
-    /// Returns the sizes as text, such as `64x56x56x288`.
+    /// Returns the sizes, such as `64x56x56x288`.
     pub fn shape(&self) -> String {
         shape_text(&self.sizes)
     }
@@ -178,15 +173,15 @@ fn in_place_of_none(object: &str, lines: &str) -> String {
     format!("{open}\n{lines}\n]}}")
 }
 
-/// Rounds a fraction to three digits after the point. Further digits are not reproducible.
+/// Rounds to three digits after the point. Further digits are not reproducible.
 pub(crate) fn rounded(fraction: f64) -> f64 {
     (fraction * 1e3).round() / 1e3
 }
 
-/// Rounds a time in seconds to four significant digits.
+/// Rounds to four significant digits.
 pub(crate) fn rounded_time(seconds: f64) -> f64 {
     let unit = 10f64.powi(seconds.max(1e-12).log10().floor() as i32 - 3);
-    // Powers of ten above 1 are exact, so divide by them.
+    // Powers of ten above 1 are exact.
     (seconds / unit).round() / (1.0 / unit).round()
 }
 

@@ -1,7 +1,7 @@
 //! Times other transpose crates on the same cases.
 //!
-//! These crates need slices with an element type, so each case is repeated with such slices. Each crate is
-//! called as its documentation shows. strided-perm gets a thread pool with the same number of threads.
+//! They need typed slices, so each case is repeated with such slices. Each crate is called as its documentation shows;
+//! strided-perm gets a pool with the same number of threads.
 
 use std::fmt::Display;
 use std::hint::black_box;
@@ -16,17 +16,15 @@ use crate::error::Error;
 use crate::measure::{fraction, timed};
 use crate::record::RivalRecord;
 
-/// The element types that the other crates support.
 trait Typed: crate::copy::Element + PartialEq + 'static {
     fn numbered(number: usize) -> Self;
 
-    /// HPTT's transpose for this type, if it has one.
     #[cfg(feature = "hptt")]
     const HPTT: Option<HpttCall<Self>> = None;
 }
 
-/// HPTT's function for an element type. The parameters: order, factor alpha, source, sizes of the source,
-/// factor beta for the destination, destination, number of threads, and which axis is innermost.
+/// HPTT's function for an element type: order, factor alpha, source, its sizes, factor beta for the destination,
+/// destination, number of threads, and which axis is innermost.
 #[cfg(feature = "hptt")]
 type HpttCall<T> = fn(
     &[usize],
@@ -60,8 +58,7 @@ trait Rival<T> {
     fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error>;
 }
 
-/// Times every crate on a case, if the case is a transpose that is planned in advance and its type is
-/// supported.
+/// Times every crate on a case, if it is a transpose planned in advance, of a supported type.
 pub(crate) fn measure(
     case: &Case,
     threads: usize,
@@ -140,7 +137,7 @@ fn measure_typed<T: Typed>(
     Ok(records)
 }
 
-/// Returns the order of a transpose: the source axis of each output axis.
+/// The source axis of each output axis.
 fn order(plan: &Plan) -> Vec<usize> {
     let map = &plan.passes()[0].map;
     let out_shape = map.out_shape();
@@ -156,7 +153,6 @@ fn failed<E: Display>(name: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::Rival { name, message: error.to_string() }
 }
 
-/// The crate strided-perm.
 struct Strided<'a> {
     sizes: &'a [usize],
     order: Vec<usize>,
@@ -189,7 +185,7 @@ fn row_major(sizes: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The crate transpose, which supports two axes and one thread.
+/// Supports two axes and one thread.
 struct Square<'a> {
     sizes: &'a [usize],
 }
@@ -205,8 +201,7 @@ impl<T: Typed> Rival<T> for Square<'_> {
     }
 }
 
-/// HPTT, called through the crate of this name. It makes a plan in each call, by an estimate that takes
-/// microseconds.
+/// HPTT makes a plan in each call, by an estimate that takes microseconds.
 #[cfg(feature = "hptt")]
 struct Hptt<'a> {
     sizes: &'a [usize],

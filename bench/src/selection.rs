@@ -1,4 +1,4 @@
-//! Selects cases.
+//! Selection of cases.
 
 use crate::case::{Case, Suite};
 use crate::error::Error;
@@ -8,14 +8,14 @@ use crate::error::Error;
 pub enum Selection {
     /// Every case.
     All,
-    /// A few representative cases of each suite.
+    /// A few cases of each suite.
     Short,
     /// Cases whose `suite/name type sizes` contains one of the words.
     Words(Vec<String>),
 }
 
 impl Selection {
-    /// Selects cases by words. Without words, selects the cases of a short run or all cases.
+    /// Selects cases by words; without words, those of a short run or all.
     pub fn new(words: &[String], is_short: bool) -> Selection {
         match (words.is_empty(), is_short) {
             (false, _) => Selection::Words(words.to_vec()),
@@ -24,7 +24,7 @@ impl Selection {
         }
     }
 
-    /// Returns the suites with their selected cases. Suites without selected cases are omitted.
+    /// Returns the suites that have selected cases, with these cases.
     ///
     /// # Errors
     /// [`Error::NoCase`] if no case is selected.
@@ -55,7 +55,6 @@ impl Selection {
     }
 }
 
-/// Returns the text in which words are searched.
 fn label(suite: &str, case: &Case) -> String {
     format!("{suite}/{} {} {}", case.name, case.dtype, case.shape())
 }

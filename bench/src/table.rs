@@ -7,13 +7,13 @@ use crate::device::DeviceRecord;
 use crate::machine::MachineRecord;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// Explains why results may be below the promised minimum.
+/// Why results may be below the promised minimum.
 const IF_BELOW: &str = "\n\
     The aims are for a machine that does nothing else: other programs, and neighbours of a virtual\n\
     machine, make every number worse. Run it again when the machine is idle, with more --rounds.\n";
 
 impl Record {
-    /// Returns a table of the suites and their cases, followed by a summary.
+    /// Returns a table of the suites and cases, and a summary.
     pub fn table(&self) -> String {
         let Record { machine, device, rounds, large_pages, .. } = self;
         let mut text = match (device, self.threads) {
@@ -32,8 +32,7 @@ impl Record {
         text + &self.summary()
     }
 
-    /// Returns the mean of each suite next to its promised minimum. If a suite is below its minimum, gives
-    /// possible reasons.
+    /// Returns the mean and the promised minimum of each suite, and possible reasons for a mean below its minimum.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "\n{:<18} {:>5} {:>9} {:>5} {:>9} {:>5}\n",
@@ -48,8 +47,7 @@ impl Record {
         text
     }
 
-    /// Returns the tables for docs/speed.md: a table of the suites, and a table of the times of small
-    /// calls.
+    /// Returns the tables for docs/speed.md: the suites, and the times of small calls.
     pub fn markdown(&self) -> String {
         let (timed, compared): (Vec<_>, Vec<_>) =
             self.suites.iter().partition(|suite| suite.is_timed());
@@ -85,12 +83,12 @@ impl Record {
 }
 
 impl SuiteRecord {
-    /// Whether the cases are compared with single operators instead of a copy.
+    /// Whether the reference is single operators instead of a copy.
     pub(crate) fn is_of_single(&self) -> bool {
         self.cases.iter().any(|case| case.of_single.is_some())
     }
 
-    /// Whether the results are times instead of fractions, because times are promised.
+    /// Whether times are promised instead of fractions.
     pub(crate) fn is_timed(&self) -> bool {
         self.cases.iter().any(|case| case.most_ns.is_some())
     }
@@ -144,7 +142,7 @@ impl CaseRecord {
     }
 }
 
-/// Returns the text above a table: the machine, the settings, and the meaning of the columns.
+/// Returns the machine, the settings, and the meaning of the columns.
 pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
     let Settings { threads, rounds, large_pages } = *settings;
     let pages = if large_pages { ", tensors on large pages" } else { "" };
@@ -161,7 +159,6 @@ pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
     )
 }
 
-/// Returns the text above the table of a run on a device.
 fn head_of_device(device: &DeviceRecord, rounds: usize) -> String {
     let DeviceRecord { by, name, emulated } = device;
     let emulated = match emulated {

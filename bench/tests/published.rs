@@ -1,4 +1,4 @@
-//! Checks that the tables and the picture of docs/speed.md agree with the stored record.
+//! The tables and the picture of docs/speed.md agree with the stored record.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,5 @@
-//! Parses arbitrary text as a chain. The text is rejected with a position, or gives a chain whose text
-//! parses to the same chain. Planning the chain gives passes, or an error that names the stage that does
-//! not fit. The same text for named axes is rejected, or gives a chain.
+//! Arbitrary text is rejected with a position, or is a chain whose text parses to the same chain. Its plan has passes,
+//! or names the stage that does not fit. The same text for named axes is rejected, or is a chain.
 #![no_main]
 
 use std::convert::Infallible;
@@ -13,7 +12,7 @@ use trundle_core::{Op, Shape};
 
 fuzz_target!(|text: &str| {
     let shape = Shape::new([2, 3, 4]).expect("24 elements");
-    // The name of a file has its lengths, one in each byte.
+    // The file name has a length in each byte.
     let read = |_: &Unfilled, file: &str| {
         let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
         Ok::<_, Infallible>(NumbersFile::list(lengths))
@@ -42,7 +41,7 @@ fuzz_target!(|text: &str| {
         Ok(plan) => {
             let passes = plan.passes();
             let out_shape = chain.out_shape(&shape).expect("it fits, as the plan says");
-            // A tile may repeat elements very often.
+            // It may repeat elements very often.
             let tiled = chain.ops().iter().any(|op| matches!(op, Op::Tile(_)));
             if out_shape.elements() > 10_000 {
                 return;
@@ -61,7 +60,7 @@ fuzz_target!(|text: &str| {
         Err(PlanError::Chain(error)) => {
             assert!(error.to_string().contains('^') && error.stage < chain.ops().len());
         }
-        // The result of a tile may have more elements than can be addressed.
+        // A tile may exceed what can be addressed.
         Err(_) => {}
     }
 });

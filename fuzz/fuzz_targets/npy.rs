@@ -7,7 +7,7 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use trundle_formats::{TensorHint, FORMATS, Header, NamedTensor, TensorFile};
 
-/// Returns header and data; `None` if one of them is rejected.
+/// `None` if either is rejected.
 fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let reader = Cursor::new(bytes.to_vec());
     let mut file =

@@ -1,5 +1,5 @@
-//! Reads arbitrary bytes as an ONNX model, or rejects them. A model that was read must be valid and must
-//! run. The bytes are also read as a model that computes, whose movement-only parts are fused.
+//! Arbitrary bytes are rejected, or are an ONNX model that is valid and runs. They are also read as a model that
+//! computes, whose movement-only parts are fused.
 #![no_main]
 
 mod model;
@@ -16,7 +16,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let partition = |bytes| Partition::read_bytes(bytes, Path::new("nowhere"), Links::Within);
     if let Ok(fused) = partition(bytes.to_vec()).and_then(|partition| partition.fused()) {
-        // A fused file can be read and fused again.
         let again = partition(fused.file.concat()).expect("a fused model is a model");
         again.fused().expect("a fused model is one that computes");
     }

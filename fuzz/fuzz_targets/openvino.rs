@@ -1,7 +1,6 @@
-//! Reads arbitrary text as the graph of an OpenVINO model, with arbitrary bytes as its constants, or
-//! rejects them. A model that was read must be valid and must run.
+//! Arbitrary text, with arbitrary bytes as constants, is rejected, or is an OpenVINO model that is valid and runs.
 //!
-//! The input consists of one byte with the number of bytes of the weights, the weights, and the text.
+//! The input is one byte with the length of the weights, the weights, and the text.
 #![no_main]
 
 mod model;

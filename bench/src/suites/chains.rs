@@ -1,5 +1,4 @@
-//! Chains of operators that run in one pass. Each is compared with a single operator that accesses memory
-//! in the same way.
+//! Chains that run in one pass, compared with one operator that accesses memory in the same way.
 
 use trundle::DType;
 

@@ -57,8 +57,7 @@ pub(super) fn small() -> Suite {
     }
 }
 
-/// Elements of 4 bytes with sizes that do not occur in TTC, and elements whose width is not a power of two
-/// or exceeds 8 bytes.
+/// Elements of 4 bytes with sizes that do not occur in TTC, and widths that are not a power of two or exceed 8 bytes.
 pub(super) fn other() -> Suite {
     let f32 = |name, sizes: &[usize], order: &[i64]| {
         Case::new(name, DType::F32, sizes, [transpose(order)])

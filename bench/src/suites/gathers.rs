@@ -5,7 +5,6 @@ use trundle::{Chain, DType, Shape};
 
 use crate::case::{Bars, Case, Suite};
 
-/// Returns pseudorandom indices of an axis.
 fn scattered(sizes: &[usize], size: usize) -> Indices {
     let count: usize = sizes.iter().product();
     let at = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % size as u64;

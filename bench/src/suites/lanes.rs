@@ -1,4 +1,4 @@
-//! Reversals with lengths, in which adjacent elements in memory have different lengths.
+//! Reversals in which adjacent elements in memory have different lengths.
 
 use trundle::DType;
 use trundle::ops::ReverseSubsequences;

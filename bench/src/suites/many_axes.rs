@@ -1,5 +1,4 @@
-//! Tensors with many axes of size two, as for qubits or for the last step of a fast Fourier transform, or
-//! of size three.
+//! Many axes of size two, as for qubits or for the last step of a fast Fourier transform, or of size three.
 
 use trundle::DType;
 
@@ -32,7 +31,6 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// Returns an irregular order of axes.
 fn scattered(rank: usize) -> Vec<i64> {
     let key = |axis: &i64| axis.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     let mut order: Vec<i64> = (0..rank.cast_signed() as i64).collect();
@@ -40,7 +38,7 @@ fn scattered(rank: usize) -> Vec<i64> {
     order
 }
 
-/// Returns the order that exchanges the second axis with the last one.
+/// Exchanges the second axis with the last one.
 fn exchanged(rank: usize) -> Vec<i64> {
     let mut order: Vec<i64> = (0..rank.cast_signed() as i64).collect();
     order.swap(1, rank - 1);

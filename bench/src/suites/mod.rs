@@ -1,7 +1,7 @@
-//! All suites. Each has its own file.
+//! All suites.
 //!
-//! The tensors have 100 to 256 MiB, which is more than any cache holds. There are two exceptions: small
-//! moves, and windows, whose sizes are those of real models.
+//! The tensors have 100 to 256 MiB, more than any cache holds. Exceptions are small moves, and windows, which have the
+//! sizes of real models.
 
 mod chains;
 mod elements;
@@ -53,7 +53,7 @@ fn flip(axes: &[i64]) -> Op {
     Flip::new(axes).into()
 }
 
-/// Returns a reverse sequence along one axis, with `batches` lengths of at most `size` along another axis.
+/// A reverse sequence along one axis, with `batches` lengths of at most `size` along another.
 fn reverse_sequence(along: usize, across: usize, batches: usize, size: usize) -> Op {
     let lengths: Vec<i128> = lengths(batches, size).into_iter().map(i128::from).collect();
     let axis = |axis: usize| axis.cast_signed() as i64;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn cases_are_distinct_and_one_pass_over_more_than_caches_hold() {
         let mut labels = BTreeSet::new();
-        // All checks are in one loop, because making the chains takes seconds.
+        // One loop, because making the chains takes seconds.
         for suite in all() {
             assert!(suite.cases.iter().any(|case| case.is_short), "{}", suite.name);
             for case in suite.cases {

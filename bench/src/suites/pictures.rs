@@ -13,7 +13,7 @@ pub(super) fn suite() -> Suite {
         for channels in [3, 2, 4, 5, 7] {
             cases.extend(both_ways(dtype, [640, 640], channels, channels == 3));
         }
-        // The sides of these images are not multiples of the size of a tile.
+        // Sides that are not multiples of the size of a tile.
         cases.extend(both_ways(dtype, [427, 641], 3, false));
     }
     Suite {
@@ -24,7 +24,7 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// Returns two cases for a batch of images: the channels are moved to the front, and back to the end.
+/// Moves the channels of a batch of images to the front, and back to the end.
 fn both_ways(dtype: DType, [h, w]: [usize; 2], channels: usize, is_short: bool) -> [Case; 2] {
     let batch = BYTES / (h * w * channels * dtype.width());
     let there = [transpose(&[0, 3, 1, 2])];

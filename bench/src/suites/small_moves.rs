@@ -1,14 +1,14 @@
-//! Tensors that fit into the caches, so that the cost of a call matters.
+//! Tensors that fit into caches, so that the cost of a call matters.
 
 use trundle::DType;
 
 use super::{flip, roll, transpose};
 use crate::case::{Bars, Case, Suite, TimedCall};
 
-/// The promised time in nanoseconds of moving 1 KiB with an existing plan.
+/// The promised nanoseconds to move 1 KiB with an existing plan.
 const PLANNED_NS: f64 = 100.0;
 
-/// The promised time in nanoseconds of a call that plans and moves 1 KiB.
+/// The promised nanoseconds to plan and move 1 KiB.
 const AT_ONCE_NS: f64 = 150.0;
 
 pub(super) fn suite() -> Suite {

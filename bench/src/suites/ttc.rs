@@ -10,7 +10,7 @@ use trundle::DType;
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// A short run includes every ninth case, which gives one or two cases of each rank.
+/// Includes one or two cases of each rank.
 const SHORT_STEP: usize = 9;
 
 pub(super) fn suite() -> Suite {

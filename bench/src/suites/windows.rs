@@ -1,5 +1,4 @@
-//! Chains as they occur before and after layers of models: windows, patches, planes, and sequences with the
-//! time axis first.
+//! Chains before and after layers of models: windows, patches, planes, and sequences with the time axis first.
 
 use trundle::{DType, Op};
 

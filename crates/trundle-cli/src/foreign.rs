@@ -3,7 +3,6 @@
 use trundle_files::failure::{Failure, Setting};
 use trundle_formats::Shown;
 
-/// Converts an error of `trundle_models`: a model cannot be read, or is refused.
 pub(crate) fn of_model(error: trundle_models::Error) -> Failure {
     match error {
         trundle_models::Error::Io { .. } => Failure::running(error),
@@ -14,7 +13,6 @@ pub(crate) fn of_model(error: trundle_models::Error) -> Failure {
     }
 }
 
-/// Converts an error of `trundle_bench`: a benchmark cannot run.
 pub(crate) fn of_bench(error: trundle_bench::Error) -> Failure {
     match error {
         trundle_bench::Error::NoCase { .. } => Failure::usage(Shown(error)),

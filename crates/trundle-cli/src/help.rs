@@ -1,4 +1,4 @@
-//! The help of the program: groups of commands, the options that `-h` leaves out, and the examples.
+//! The help of the program: groups of commands, options that `-h` leaves out, and examples.
 
 use clap::builder::Styles;
 use clap::{Command, CommandFactory};
@@ -6,16 +6,15 @@ use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, R
 
 use crate::args::Cli;
 
-/// The options that the help lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// For `-h`: options of the command itself, and the shared options in [`SHOWN`].
+    /// For `-h`: the command's own options, and the shared options in [`SHOWN`].
     Own,
     /// For `--help` and the manual: all options, the shared ones under headings.
     All,
 }
 
-/// The groups of commands, each with its first command. A group ends where the next one begins.
+/// The groups, each with its first command. A group ends where the next begins.
 const GROUPS: [(&str, &str); 6] = [
     ("Move", "transpose"),
     ("Join and split", "concat"),
@@ -25,10 +24,10 @@ const GROUPS: [(&str, &str); 6] = [
     ("This machine", "demo"),
 ];
 
-/// The options under headings that `-h` also shows.
+/// Shared options that `-h` also shows.
 const SHOWN: [&str; 3] = ["output", "out_dir", "force"];
 
-/// Builds the parser of the program, which prints this help.
+/// Builds the parser, which prints the help.
 ///
 /// `--help` uses clap's short layout too, because its long layout takes three lines for each option.
 pub(crate) fn program(detail: Detail) -> Command {
@@ -53,7 +52,7 @@ fn heading(text: &str) -> String {
     format!("{header}{text}:{header:#}")
 }
 
-/// Lists the commands, one per line, with the names of the groups on the left.
+/// Lists the commands, with the groups on the left.
 fn grouped(program: &Command) -> String {
     let style = Styles::styled();
     let (header, literal) = (style.get_header(), style.get_literal());
@@ -99,7 +98,7 @@ fn with_detail(command: Command, detail: Detail) -> Command {
     command.after_help(after)
 }
 
-/// Lists only the names of the commands of `plan`, which are described by `trundle -h`.
+/// Lists only the names of the commands of `plan`; `trundle -h` describes them.
 fn with_names(command: Command) -> Command {
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     let lines: Vec<String> = names.chunks(8).map(|names| names.join(", ")).collect();
@@ -114,7 +113,7 @@ fn with_names(command: Command) -> Command {
     command.help_template(template)
 }
 
-/// The operators with their own command, in the order of the help, each with its examples.
+/// The operators with their own command, in the order of the help, with examples.
 pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
     (Transpose::DECLARATION, TRANSPOSE),
     (Roll::DECLARATION, ROLL),
@@ -123,7 +122,6 @@ pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
     (Rot90::DECLARATION, ROT90),
 ];
 
-/// The help text of a chain argument.
 pub(crate) fn chain() -> String {
     let calls = DECLARATIONS.map(|declared| format!("`{}`", declared.example)).join(", ");
     format!(

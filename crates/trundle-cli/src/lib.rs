@@ -41,8 +41,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return refuse(error, &arguments),
     };
     signals::clean_up_when_stopped();
-    // `--max-mem` does not count memory that codecs have freed, so the allocator must return it to the
-    // system.
+    // `--max-mem` does not count memory that codecs have freed, so it must return to the system.
     trundle::internal::give_freed_memory_back();
     trundle_files::memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
@@ -59,7 +58,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints a usage error, or the help that was requested. Returns the exit code.
+/// Prints a usage error or the requested help, and returns the exit code.
 fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     let unexpected = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
@@ -88,7 +87,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
         let tip = "use --threads N on one machine; 'plan --tasks' divides the work among processes and machines";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    // An argument may be a file name with control characters, which clap prints unchanged.
+    // A file name may have control characters, which clap prints unchanged.
     for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
     {
         if let Some(ContextValue::String(given)) = error.get(kind) {

@@ -1,12 +1,11 @@
-//! Describes in words what running a model would do.
+//! Describes a model run in words.
 
 use trundle_files::forecast::{counted, first_lines};
 use trundle_files::numbers::readable;
 use trundle_formats::Shown;
 use trundle_models::{Model, PlannedModel, TensorId};
 
-/// Describes a run of a model: one line with bytes, passes and outputs, then a line for each output and
-/// each intermediate tensor.
+/// One line with bytes, passes and outputs, then a line for each output and each intermediate tensor.
 pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
     let resolved = planned.model();
     let on_the_way: Vec<TensorId> = planned

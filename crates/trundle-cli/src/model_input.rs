@@ -21,8 +21,7 @@ pub(crate) struct NamedFile {
 impl FromStr for NamedFile {
     type Err = String;
 
-    /// Splits at the last `=` that is followed by the path of an existing file. If there is none, splits at
-    /// the first `=`.
+    /// Splits at the last `=` before the path of an existing file, or else at the first `=`.
     fn from_str(text: &str) -> Result<NamedFile, String> {
         let splits = || text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let split =
@@ -39,14 +38,13 @@ impl FromStr for NamedFile {
 pub(crate) struct ModelInput {
     pub shape: Shape,
     pub data: Option<Data>,
-    /// The size of the data in bytes.
+    /// The size of the file's data in bytes.
     pub bytes: usize,
     pub file: Option<TensorFile>,
     pub path: PathBuf,
 }
 
-/// The largest input, in bytes, that is read before the model is planned. Such inputs may be parameters,
-/// such as a shift; images are larger.
+/// Inputs up to this size are read before planning. They may be parameters, such as a shift; images are larger.
 const MOST_PLANNED: usize = 1 << 20;
 
 /// Opens the inputs of a model. Data larger than `MOST_PLANNED` is not read yet.
@@ -54,8 +52,8 @@ const MOST_PLANNED: usize = 1 << 20;
 /// Unless `needed` is set, an input may be omitted if the model states its shape.
 ///
 /// # Errors
-/// If the model has no input with a given name, if a name is given twice, if an input is missing, or if a
-/// file does not hold elements of the input's type.
+/// If the model has no input with a given name, a name is given twice, an input is missing, or a file does not hold
+/// elements of the input's type.
 pub(crate) fn given(
     inputs: &[Input],
     files: &[NamedFile],

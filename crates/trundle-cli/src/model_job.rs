@@ -1,4 +1,4 @@
-//! Runs a model from files to files in tiles, for tensors that are larger than the memory.
+//! Runs a model in tiles from files to files, for tensors that are larger than the memory.
 
 use std::path::PathBuf;
 
@@ -20,26 +20,24 @@ pub(crate) struct FileOutput {
     pub path: PathBuf,
 }
 
-/// What happened when a model's outputs were written to files.
+/// The result of writing a model's outputs to files.
 pub(crate) struct FileOutcome {
     /// The total number of passes for all outputs.
     pub passes: usize,
     pub move_seconds: f64,
-    /// Whether a part of an output had already been written by an interrupted run.
+    /// Whether an interrupted run had already written a part.
     pub resumed: bool,
 }
 
-/// Returns whether all outputs have elements of a fixed size. Other elements cannot be moved from file to
-/// file.
+/// Whether all outputs have elements of a fixed size. Others cannot be moved from file to file.
 pub(crate) fn is_possible(model: &ResolvedModel) -> bool {
     model.outputs().iter().all(|id| matches!(model.element(*id), ElementType::Fixed(_)))
 }
 
-/// Moves the elements of `inputs` to files, one file for each entry of `outputs`. The files get their names
-/// only after all are complete.
+/// Moves `inputs` to the files of `outputs`, which get their names only after all are complete.
 ///
 /// # Errors
-/// If there is not enough memory or disk space, or if reading or writing fails.
+/// If memory or disk space is not enough, or if reading or writing fails.
 pub(crate) fn run(
     model: &ResolvedModel,
     inputs: &mut [ModelInput],
@@ -83,14 +81,13 @@ pub(crate) fn run(
     Ok(FileOutcome { passes, move_seconds, resumed })
 }
 
-/// Returns a source for each input of the model's program: a file, or data in memory.
 fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
     let mut files = 0;
     let mut input = |input: usize| {
         let constant = model.constant_of(input).map(|constant| &constant.data);
         match constant.or_else(|| inputs.get(input)?.data.as_ref()) {
             Some(Data::Bytes(bytes)) => Input::Constant(bytes.clone()),
-            // An output whose elements have a fixed size does not depend on strings.
+            // Such outputs do not depend on strings.
             Some(Data::Strings(_)) => Input::Constant(bytes::Bytes::new()),
             None => {
                 files += 1;
@@ -101,7 +98,7 @@ fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
     (0..model.program().inputs()).map(&mut input).collect()
 }
 
-/// Counts the bytes that are already in memory: constants and small inputs.
+/// Counts constants and small inputs, which are already in memory.
 fn held_bytes(model: &ResolvedModel, inputs: &[ModelInput]) -> u64 {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.len(),

@@ -1,4 +1,4 @@
-//! Parses numbers on the command line, and checks environment variables.
+//! Numbers on the command line, and checks of environment variables.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use trundle_files::memory::check_variable;
 use trundle_files::numbers::{threads, without_brackets};
 use trundle_formats::Shown;
 
-/// Integers separated by commas, with or without brackets. An empty text is an empty list.
+/// Integers separated by commas, with or without brackets, or an empty text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerList(pub Vec<i64>);
 

@@ -1,4 +1,4 @@
-//! The commands that apply one operator. They are generated from the operator's declaration.
+//! Commands that apply one operator, generated from its declaration.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -19,14 +19,14 @@ pub(crate) struct OperatorCommand<R> {
     declared: &'static Declaration,
     input: PathBuf,
     described: DescriptionArgs,
-    /// One argument for each parameter; it is empty for lengths and indices.
+    /// One for each parameter; empty for lengths and indices.
     arguments: Vec<Argument>,
     numbers: String,
     rest: R,
 }
 
 impl<R> OperatorCommand<R> {
-    /// Builds the request. Returns it, and the other options.
+    /// Builds the request, and returns it with the other options.
     pub(crate) fn request(self) -> (Request, R) {
         let OperatorCommand { declared, input, described, arguments, numbers, rest } = self;
         let operator = declared.name.to_owned();
@@ -45,8 +45,7 @@ impl<R: CommandOptions> Subcommand for OperatorCommand<R> {
                 .args(declared.parameters.iter().map(argument))
                 .args(declared.parameters.iter().filter_map(argument_by_name))
                 .groups(declared.parameters.iter().filter_map(either));
-            // `augment_args` overwrites `about` with doc comments, so the operator's summary must be set
-            // afterwards.
+            // `augment_args` overwrites `about` with doc comments, so it is set afterwards.
             R::augment_args(DescriptionArgs::augment_args(command).next_help_heading(None))
                 .about(declared.summary)
                 .after_help(R::examples(examples))
@@ -104,7 +103,7 @@ impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
     }
 }
 
-/// Builds the option that gives the axes of a parameter by name; `None` if the parameter has no axes.
+/// Builds the option that gives the axes of a parameter by name, if it has any.
 fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     let [word, others @ ..] = dim_words(parameter) else { return None };
     let help = match (parameter.kind.is_single(), parameter.name) {
@@ -127,7 +126,7 @@ fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     })
 }
 
-/// Groups the two options of a parameter that has axes: one takes numbers, the other names.
+/// Groups the options for axes by number and by name.
 fn either(parameter: &Parameter) -> Option<ArgGroup> {
     let word = dim_words(parameter).first()?;
     let group = ArgGroup::new(format!("{} or {word}", parameter.name));
@@ -137,7 +136,6 @@ fn either(parameter: &Parameter) -> Option<ArgGroup> {
 #[derive(Clone, Debug)]
 struct Names(Vec<String>);
 
-/// Builds the option of a parameter.
 fn argument(parameter: &Parameter) -> Arg {
     let Parameter { name, kind, default, summary } = parameter;
     let mut arg = Arg::new(*name)
@@ -145,7 +143,7 @@ fn argument(parameter: &Parameter) -> Arg {
         .value_name(if *kind == Kind::Axis { "AXIS".to_owned() } else { name.to_uppercase() })
         .help(*summary)
         .allow_hyphen_values(true);
-    // Both `--axis` and `--axes` are accepted, also if the parameter is an order of axes.
+    // Both are accepted, also for an order of axes.
     if *kind == Kind::Axes || *name == "axis" {
         arg = arg.aliases(["axis", "axes"].into_iter().filter(|word| word != name));
     }

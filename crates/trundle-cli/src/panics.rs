@@ -8,12 +8,10 @@ use trundle_formats::Shown;
 
 use crate::say::{Label, say, say_as};
 
-/// Makes the first panic of this process print one line on stderr that asks for a bug report. If the panic
-/// propagates from a worker thread to the main thread, it is not printed again. If `RUST_BACKTRACE` is set,
-/// a backtrace follows.
+/// Makes the first panic of this process print one line on stderr that asks for a bug report. A panic that propagates
+/// from a worker thread to the main thread is not printed again. If `RUST_BACKTRACE` is set, a backtrace follows.
 ///
-/// The program `trundle` calls this function. A library must not call it, because the hook belongs to the
-/// process.
+/// For programs only, because the hook belongs to the process.
 pub fn report_panics() {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     std::panic::set_hook(Box::new(|panic| {

@@ -12,13 +12,12 @@ use trundle_formats::lock;
 
 use crate::say::{json_line, say};
 
-/// A command that takes less time shows no bar, because the bar would appear and vanish at once.
+/// A bar for shorter work would appear and vanish at once.
 const QUIET_TIME: Duration = Duration::from_millis(400);
 
-/// The time between two JSON lines.
 const LINE_TIME: Duration = Duration::from_millis(500);
 
-/// The progress of a command. It has phases, each with a total of bytes or items.
+/// The progress of a command in phases, each with a total of bytes or items.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -28,13 +27,12 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// JSON objects, one a line, at most every `LINE_TIME`. The two instants are the time of the last line
-    /// and the start of the phase.
+    /// JSON lines, at most every `LINE_TIME`. The instants are those of the last line and of the start of the phase.
     Events(Mutex<(Instant, Instant)>),
 }
 
 impl Progress {
-    /// Creates a bar that counts bytes. It is drawn only if stderr is a terminal and `quiet` is false.
+    /// The bar counts bytes. It is drawn only if stderr is a terminal and `quiet` is false.
     pub(crate) fn new(quiet: bool) -> Progress {
         let template =
             "{msg:>11} {wide_bar} {percent:>3}% {done}/{all} {rate}/s {elapsed} {eta} left";
@@ -46,7 +44,7 @@ impl Progress {
         Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
     }
 
-    /// With `json`, prints JSON lines; otherwise draws a bar. With `quiet`, shows nothing.
+    /// A bar, or JSON lines, or nothing with `quiet`.
     pub(crate) fn of_report(json: bool, quiet: bool) -> Progress {
         if !json || quiet {
             return Progress::new(quiet);
@@ -59,7 +57,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let key = |bytes: fn(&ProgressState) -> u64| {
             move |state: &ProgressState, to: &mut dyn Write| {
-                // The bar cannot report an error, so errors are ignored.
+                // The bar cannot report an error.
                 let _ = to.write_str(&readable(bytes(state)));
             }
         };

@@ -1,4 +1,4 @@
-//! Prints messages on stderr and results on stdout.
+//! Messages on stderr and results on stdout.
 
 use std::io::{ErrorKind, Write, stderr, stdout};
 
@@ -12,12 +12,10 @@ pub(crate) fn say(message: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown_lines(message));
 }
 
-/// Prints a message after a label in colour.
 pub(crate) fn say_as(label: Label, message: &str) {
     let _ = writeln!(stderr().lock(), "{}", labelled(label, message, colors_enabled_stderr()));
 }
 
-/// The label of a message on stderr.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Label {
     Error,
@@ -39,7 +37,7 @@ fn labelled(label: Label, message: &str, is_coloured: bool) -> String {
     }
 }
 
-/// Prints a failure and its hints. Hints name the options of the command line.
+/// Prints a failure and its hints, which name the options of the command line.
 pub(crate) fn say_failure(failure: &Failure) {
     say_as(Label::Error, &failure.to_string());
     for Hint { setting, text } in failure.hints() {
@@ -64,14 +62,14 @@ fn option(setting: Setting) -> &'static str {
     }
 }
 
-/// Escapes control characters in every line. Names have been escaped by [`Shown`] before they become part
-/// of a message, because they could contain line breaks. This function escapes everything else.
+/// Escapes control characters in every line. Names are already escaped by [`Shown`], because they could contain line
+/// breaks; this escapes everything else.
 fn shown_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| Shown(line).to_string()).collect();
     lines.join("\n")
 }
 
-/// Prints a result for people on stdout. It is not an error if the reader stops early (`| head`).
+/// Prints a result for people on stdout. A reader that stops early (`| head`) is not an error.
 ///
 /// # Errors
 /// If writing to stdout fails, for example because a disk is full.
@@ -79,8 +77,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown_lines(text))
 }
 
-/// Prints a result unchanged, such as a picture with control sequences for colours, or a shell script with
-/// tabs. It is not an error if the reader stops early.
+/// Prints a result unchanged, such as a picture with control sequences for colours, or a shell script with tabs. A
+/// reader that stops early is not an error.
 ///
 /// # Errors
 /// If writing to stdout fails, for example because a disk is full.
@@ -102,14 +100,13 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_raw(&format!("{}\n", json_line(value)))
 }
 
-/// Formats a JSON object on one line. Escapes all characters that control a terminal; JSON requires this
-/// only for some of them.
+/// Escapes all characters that control a terminal. JSON requires this only for some of them.
 pub(crate) fn json_line(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         match is_steering(character) {
-            // Such a character can only occur inside a string, because the syntax of JSON is ASCII.
+            // It can only occur inside a string, because the syntax of JSON is ASCII.
             true => {
                 let mut units = [0; 2];
                 for unit in character.encode_utf16(&mut units) {

@@ -1,4 +1,4 @@
-//! Handles the signals that stop the program.
+//! Signals that stop the program.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,6 @@ use trundle_formats::lock;
 #[cfg(unix)]
 use crate::say::say;
 
-/// The message after a signal has stopped a run that can be resumed.
 const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
 
 /// The message after a signal has stopped a process that writes a store.
@@ -22,10 +21,10 @@ pub(crate) fn when_stopped(said: Option<&'static str>) {
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program.
 ///
-/// Removal from a bucket can take a while; a second signal ends the program at once. As soon as the outputs
-/// are being renamed, these signals are ignored, so that the program finishes.
+/// Removal from a bucket can take a while; a second signal ends the program at once. Once outputs are being renamed,
+/// these signals are ignored, and the program finishes.
 ///
-/// SIGXFSZ is ignored, too: a write beyond the limit of `ulimit -f` then returns an error.
+/// SIGXFSZ is ignored, too, so that a write beyond `ulimit -f` returns an error.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,15 +56,14 @@ pub(crate) fn clean_up_when_stopped() {
             let _ = emulate_default_handler(signal);
         }
     };
-    // If the thread cannot be started, signals end the program at once and leave temporary files.
+    // Without the thread, signals end the program at once and leave temporary files.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    // Waits until the handlers are installed; until then there is nothing to clean up. If the thread could
-    // not be started, this returns at once.
+    // Before the handlers are installed, there is nothing to clean up. If the thread was not started, this returns at
+    // once.
     let _ = is_ready.recv();
 }
 
-/// Returns whether the parent process had set the signal to be ignored, as `nohup` does with SIGHUP. Always
-/// false on systems other than Linux.
+/// Whether the parent process had the signal ignored, as `nohup` does with SIGHUP. Always false except on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -74,16 +72,16 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Ends the program by SIGPIPE, as other programs end after a write to a closed pipe.
+/// Ends the program by SIGPIPE, like other programs after a write to a closed pipe.
 #[cfg(unix)]
 pub(crate) fn end_unread() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
 }
 
-/// Does nothing, because on other systems the program ends with an exit code.
+/// On other systems, the program ends with an exit code.
 #[cfg(not(unix))]
 pub(crate) fn end_unread() {}
 
-/// Does nothing, because on other systems a signal ends the program at once.
+/// On other systems, a signal ends the program at once.
 #[cfg(not(unix))]
 pub(crate) fn clean_up_when_stopped() {}

@@ -3,10 +3,9 @@
 
     crates/trundle-cli/tests/absurd_stores.py target/release/trundle --count 300
 
-A command must end with an exit code from 0 to 3, and not with a panic or a signal. It may use at most 30 MiB more than
---max-mem, and 1 GiB of address space. `info` and `plan` may take at most 20 s of CPU time. Other commands may take
-longer if the store or the output has many chunks or elements. The script prints the seed; the same seed gives the same
-stores.
+A command must end with an exit code from 0 to 3. It may use at most 30 MiB more than --max-mem, and 1 GiB of address
+space. `info` and `plan` may take at most 20 s of CPU time. Other commands may take longer if the store or the output
+has many chunks or elements. The printed seed reproduces the stores.
 """
 
 import argparse
@@ -54,7 +53,7 @@ COMPRESSORS = [
 
 
 def shrunk(chance, sizes, limit):
-    """Reduces some of the sizes until their product is below the limit."""
+    """Reduces some of the sizes until the product is below the limit."""
     while math.prod(sizes) >= limit:
         large = [axis for axis, size in enumerate(sizes) if size > 1]
         axis = chance.choice(large)
@@ -64,7 +63,7 @@ def shrunk(chance, sizes, limit):
 
 
 def grid(chance):
-    """Returns a shape and a chunk shape. Most of them can be counted and fit into memory."""
+    """Returns shapes of an array and its chunks. Most can be counted and fit into memory."""
     rank = chance.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8, 12])
     shape = chance.choices(SIZES, WEIGHTS, k=rank)
     chunk = chance.choices(SIZES_OF_CHUNKS, WEIGHTS_OF_CHUNKS, k=rank)
@@ -102,7 +101,7 @@ def version_3(chance, shape, chunk, dtype):
 
 
 def hdf5(chance, path, shape, chunk, dtype):
-    """Writes a file with a data set of this shape. If the format does not allow it, uses the nearest shape."""
+    """Writes a file with this shape, or the nearest shape that the format allows."""
     limit, unit = (1 << 32) - 1, int(DTYPES[dtype][-1])
     shape = [min(size, (1 << 63) - 1) for size in shape]
     chunk = [max(1, min(pair)) for pair in zip(shape, chunk)]
@@ -119,7 +118,7 @@ def hdf5(chance, path, shape, chunk, dtype):
 
 
 def store(chance, folder):
-    """Writes a store or a file. Returns its name, its shape, and whether it takes long to read."""
+    """Returns the name and the shape, and whether reading takes long."""
     shape, chunk = grid(chance)
     dtype = chance.choice(sorted(DTYPES))
     if chance.random() < 0.25:
@@ -140,7 +139,7 @@ def is_much(shape, chunk):
 
 
 def movements(chance, name, shape):
-    """Returns commands that write an output, without the arguments for the output."""
+    """Commands that write an output, without the arguments for the output."""
     rank = len(shape)
     axis = str(chance.randrange(rank)) if rank else "0"
     last = str(max(rank - 1, 0))
@@ -167,7 +166,7 @@ def movements(chance, name, shape):
 
 
 def run(program, command, folder, seconds):
-    """Runs a command. Returns its exit code or signal, its stderr, and the resources that it has used."""
+    """Returns the exit code or signal, stderr, and the resources used."""
     def limits():
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
@@ -186,7 +185,7 @@ def run(program, command, folder, seconds):
 
 
 def fault(command, code, said, usage, may_take_long):
-    """Returns what is wrong with a command that has ended, or None."""
+    """Returns what is wrong, or None."""
     if code == -signal.SIGXCPU or code == -signal.SIGKILL:
         is_quick = command[0] in ("info", "plan")
         return "took too much time" if is_quick or not may_take_long else None
@@ -198,7 +197,7 @@ def fault(command, code, said, usage, may_take_long):
 
 
 def commands(chance, name, shape):
-    """Returns commands for a store. Each has a kind."""
+    """Commands for a store, each with its kind."""
     limit = ["--max-mem", f"{MAX_MEM >> 20}M"]
     yield ["info", name]
     yield ["info", name, "--json"]

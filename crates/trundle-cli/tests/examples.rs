@@ -1,8 +1,8 @@
 //! Tests the examples in the README, in some documents and in `tests/cmd/*.md`.
 //!
-//! Each ```` ```console ```` block is run. A line that begins with `$ trundle` is a command; the lines
-//! after it are its whole output. The commands of one document run in order, in a new folder that contains
-//! the files of [`inputs`]. Blocks of other languages (```` ```sh ````, ```` ```text ````) are not run.
+//! Each ```` ```console ```` block is run: lines that begin with `$ trundle` are commands, followed by their whole
+//! output. The commands of a document run in order, in a new folder with the files of [`inputs`]. Other blocks (````
+//! ```sh ````, ```` ```text ````) are not run.
 //!
 //! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes the current output into the
 //! documents.
@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use npy::{PLAIN, Style, Tensor};
 use safetensors::Named;
 
-/// Returns the files in the working folder of the examples.
 fn inputs() -> [(&'static str, Vec<u8>); 10] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
@@ -39,7 +38,7 @@ fn inputs() -> [(&'static str, Vec<u8>); 10] {
     ]
 }
 
-/// Returns the weights of two convolutions, with PyTorch's order of axes, and the bias of one of them.
+/// Weights of two convolutions, with PyTorch's order of axes, and the bias of one.
 fn model() -> Vec<u8> {
     let (conv1, conv2) = (Tensor::noise("", 4, &[4, 3, 5, 5]), Tensor::noise("", 4, &[8, 4, 3, 3]));
     let bias = Tensor::noise("", 4, &[4]);
@@ -68,8 +67,7 @@ fn the_examples_print_what_they_say() {
         for (name, bytes) in inputs() {
             fs::write(folder.path().join(name), bytes).unwrap();
         }
-        // Commands run in the current folder of this process. It can be changed because there is only this
-        // test.
+        // Commands run in this process's folder, which may change because there is only this test.
         std::env::set_current_dir(folder.path()).unwrap();
         trycmd::TestCases::new()
             .env("COLUMNS", "100")

@@ -4,9 +4,8 @@
     crates/trundle-cli/tests/mutations.py target/release/trundle --count 2000
 
 Every command must succeed (exit code 0), report wrong usage (2) or refuse the file (3). Exit code 1 is allowed only for
-system errors. A command has 1 GiB of address space and 20 s, and must not end with a panic or a signal. If a command
-violates this, the script prints the command and keeps its files. It also prints the seed; the same seed gives the same
-files.
+system errors. A command has 1 GiB of address space and 20 s, and must not end with a panic or a signal. Otherwise, the
+command is printed and its files are kept. The printed seed reproduces the files.
 """
 
 import argparse
@@ -31,7 +30,7 @@ HEADS = pathlib.Path(__file__).resolve().parents[3] / "docs/examples/heads.onnx"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
-# The files that are mutated: files of tests, and files that are made here.
+# Files of tests, and files that are made here.
 
 
 def files(ending):
@@ -49,7 +48,7 @@ def varint(number):
 
 
 def field(number, value):
-    """Returns a protobuf field: a varint, or bytes with their length."""
+    """A varint, or bytes with their length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
@@ -147,7 +146,7 @@ def mutated(content, chance):
     for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
         size = len(content)
         at = chance.randrange(size) if size else 0
-        # Most mutations are at the front and at the end, where headers and the directories of archives are.
+        # Most mutations are where headers and the directories of archives are.
         if size > 300 and chance.random() < 0.7:
             at = chance.choice([chance.randrange(300), size - 1 - chance.randrange(300)])
         kind = chance.randrange(9)
@@ -182,7 +181,7 @@ def mutated(content, chance):
 
 
 def rezipped(content, chance):
-    """Returns an archive with mutated members and correct checksums."""
+    """Checksums are correct."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as new:
         for member in archive.infolist():
@@ -197,7 +196,7 @@ def rezipped(content, chance):
 
 def tensor_commands(name):
     ending = pathlib.Path(name).suffix
-    # Files of read-only formats are converted to .npz. Tensors that cannot be read are omitted.
+    # Read-only formats are converted to .npz, without tensors that cannot be read.
     is_written = ending in (".npy", ".npz", ".safetensors", ".zarr")
     chosen, out = ([], "out" + ending) if is_written else (["--tensor", "*", "--only"], "out.npz")
     return [
@@ -232,7 +231,7 @@ def safetensors():
 
 
 def gguf():
-    """Returns a file with two plain tensors before and after a quantised tensor, and with metadata of several types."""
+    """Two plain tensors around a quantised one, and metadata of several types."""
     def text(content):
         return struct.pack("<Q", len(content)) + content.encode()
 
@@ -253,7 +252,7 @@ def nrrd():
 
 
 def nifti(version):
-    """Returns a file of scaled 16-bit integers with the shape [4, 3, 2]."""
+    """Scaled 16-bit integers with the shape [4, 3, 2]."""
     header = bytearray(352 if version == 1 else 544)
     if version == 1:
         struct.pack_into("<i", header, 0, 348)
@@ -268,7 +267,7 @@ def nifti(version):
 
 
 def state_dict(mutate, chance):
-    """Returns a torch.save file with two tensors, a number and a list. Either the pickle or the archive is mutated."""
+    """Two tensors, a number and a list. Either the pickle or the archive is mutated."""
     def text(content):
         return b"X" + struct.pack("<I", len(content)) + content.encode()
 
@@ -282,7 +281,7 @@ def state_dict(mutate, chance):
 
     pickle = b"\x80\x02}q\x00(" + text("a") + tensor("0", b"FloatStorage", [3, 4], [4, 1])
     pickle += text("b") + b"](" + tensor("1", b"ByteStorage", [2, 5], [5, 1]) + b"K\x07e" + text("c") + b"h\x00u."
-    # A dict that contains itself is refused, so the dict seldom contains itself.
+    # A dict that contains itself is refused, so it is rare.
     pickle = pickle if chance.random() < 0.05 else pickle.replace(b"h\x00u.", b"K\x00u.")
     is_pickle = chance.random() < 0.7
     out = io.BytesIO()
@@ -295,7 +294,7 @@ def state_dict(mutate, chance):
 
 
 def zarr_store(codecs):
-    """Returns the files of a 3 x 5 array of f32 in chunks of 2 x 2, either uncompressed or compressed with gzip."""
+    """A 3 x 5 array of f32 in chunks of 2 x 2, uncompressed or compressed with gzip."""
     chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
     if codecs:
         chain.append({"name": "gzip", "configuration": {"level": 1}})
@@ -312,12 +311,12 @@ def zarr_store(codecs):
 
 
 def formats():
-    """Returns, for each format, a function that returns the files and the commands of one mutation."""
+    """For each format, a function that returns the files and commands of one mutation."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
     singles |= {"gguf": [gguf()], "nrrd": [nrrd()], "nii": [nifti(1), nifti(2)]}
     models, (xml, weights) = onnx_models(), openvino_model()
-    # This model also computes. It is for `plan` and `fuse`.
+    # A model that also computes, for `plan` and `fuse`.
     models.append(HEADS.read_bytes())
     shapes = [[2, 8, 4], [2, 4], [2, 8], [2, 49, 96]]
 
@@ -394,7 +393,7 @@ def limits():
 
 
 def fault(program, command, folder):
-    """Runs a command. Returns what is wrong, if anything, and the exit code."""
+    """Returns what is wrong, if anything, and the exit code."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     try:
         run = subprocess.run(

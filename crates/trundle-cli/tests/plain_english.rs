@@ -48,7 +48,7 @@ fn user_visible_texts_are_plain() {
     assert!(faults.is_empty(), "rewrite these sentences:\n{}", faults.join("\n"));
 }
 
-/// Adds a fault for each sentence with a turn. `texts` have the number of their first line.
+/// `texts` have the number of their first line.
 fn check(file: &str, texts: &[(usize, String)], faults: &mut Vec<String>) {
     for (line, text) in texts {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -69,7 +69,7 @@ fn check(file: &str, texts: &[(usize, String)], faults: &mut Vec<String>) {
     }
 }
 
-/// Joins lines to paragraphs. An empty line, a list item and a quotation begin a new one.
+/// An empty line, a list item and a quotation begin a new paragraph.
 fn paragraphs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(usize, String)> {
     let mut found = vec![(1, String::new())];
     for (number, line) in (1..).zip(lines) {
@@ -82,7 +82,7 @@ fn paragraphs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(usize, String)> 
     found
 }
 
-/// Finds the string literals of Rust source, without comments and the reasons of lints.
+/// String literals, without comments and the reasons of lints.
 fn literals(source: &str) -> Vec<(usize, String)> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(next) = source[at..].find(['"', '/', '\'']) {
@@ -110,7 +110,6 @@ fn literals(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Lists the Rust files of the folder, without tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let all = paths.filter(|path| path.file_stem().is_some_and(|name| name != "tests"));

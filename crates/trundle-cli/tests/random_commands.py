@@ -4,8 +4,7 @@
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
 Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result must equal numpy's, or
-the program must ask for more memory and write nothing. The script prints the seed; the same seed gives the same
-commands. It needs numpy.
+the program must ask for more memory and write nothing. The printed seed reproduces the commands. Needs numpy.
 """
 
 import argparse
@@ -33,7 +32,7 @@ class Chain:
         self.save("x", self.source if chance.random() < 0.7 else np.asfortranarray(self.source))
 
     def sizes(self, elements):
-        """Returns the sizes of at most four axes, with about this many elements."""
+        """At most four axes, with about this many elements."""
         sizes = []
         while elements > 1 and len(sizes) < 3:
             sizes.append(min(elements, self.chance.randint(1, 12)))
@@ -55,7 +54,7 @@ class Chain:
         return self.chance.randrange(self.array.ndim)
 
     def indices(self, size, sizes):
-        """Returns random indices of an axis. Some of them are negative."""
+        """Some are negative."""
         count = int(np.prod(sizes))
         return np.array([self.chance.randrange(-size, size) for _ in range(count)], "i8").reshape(sizes)
 
@@ -211,7 +210,7 @@ class Fault(Exception):
 
 
 def run(program, folder, *command):
-    """Runs the program. Returns whether it had enough memory."""
+    """Returns whether the memory was enough."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "TRUNDLE_OWN_MEMORY": "0", "RUST_BACKTRACE": "0"}
     done = subprocess.run(
         [program, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -224,7 +223,7 @@ def run(program, folder, *command):
 
 
 def check(program, folder, chance):
-    """Runs a random chain. Returns the outcome."""
+    """Returns the outcome."""
     chain = any_chain(chance, folder)
     text = " | ".join(chain.stages)
     asked = ["apply", "x.npy", text, "-o", "o.npy"]

@@ -1,11 +1,10 @@
-//! Arithmetic on known values: exporters write it to compute shapes, axes and indices for movement
-//! operators.
+//! Arithmetic on known values, by which exporters compute shapes, axes and indices.
 
 use trundle_core::DType;
 
 use crate::Integers;
 
-/// An arithmetic operator on values that are known when the model is resolved.
+/// An arithmetic operator on values that are known when a model is resolved.
 ///
 /// Operands are broadcast as in numpy; results have the operands' type unless stated otherwise.
 ///
@@ -17,14 +16,13 @@ pub enum Arithmetic {
     Binary(Binary),
     /// A unary operator.
     Unary(Unary),
-    /// Converts input 0 to another type. Floats are truncated towards zero. As a boolean, every value
-    /// except zero is true.
+    /// Converts input 0 to another type. Floats are truncated towards zero. As booleans, all values but zero are true.
     Cast(DType),
     /// Converts input 0 to the type of input 1.
     CastLike,
     /// Clamps input 0 to the range from input 1 to input 2, both optional.
     Clip,
-    /// Takes elements of input 1 where input 0 is true, and elements of input 2 where it is false.
+    /// Elements of input 1 where input 0 is true, otherwise of input 2.
     Select,
     /// Reduces along axes.
     Reduce {
@@ -34,8 +32,7 @@ pub enum Arithmetic {
         axes: Integers,
         /// Whether the axes stay, with size 1.
         keeps_axes: bool,
-        /// The meaning of an empty list of axes: no axes (the data stay unchanged) if true, all axes if
-        /// false.
+        /// Whether an empty list means no axes (the data stay unchanged) instead of all.
         empty_is_none: bool,
     },
 }
@@ -109,13 +106,12 @@ pub enum Unary {
 }
 
 impl Binary {
-    /// Whether the operator is a comparison, with a boolean result.
+    /// Comparisons return booleans.
     pub(crate) fn compares(self) -> bool {
         use Binary::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
-    /// Whether the operands are booleans.
     pub(crate) fn is_logical(self) -> bool {
         matches!(self, Binary::And | Binary::Or | Binary::Xor)
     }

@@ -31,7 +31,7 @@ pub struct Constant {
     pub element: ElementType,
     /// The shape.
     pub shape: Shape,
-    /// The elements, as many as the shape has. The code that creates a constant checks the number.
+    /// As many elements as the shape has, which the creating code checks.
     pub data: Data,
 }
 
@@ -44,7 +44,7 @@ pub enum Data {
     Strings(Arc<[String]>),
 }
 
-/// The number of bytes of a tensor, or of strings if its elements are strings.
+/// The number of bytes or strings of a tensor.
 pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, ShapeError> {
     match element {
         ElementType::Fixed(dtype) => shape.bytes(dtype),
@@ -52,7 +52,6 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, Shap
     }
 }
 
-/// Clears the bits after the last element of a packed type.
 pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Bytes {
     let Some(packing) = dtype.packing() else { return bytes };
     let unused = elements..bytes.len() * 8 / packing.bits();
@@ -66,21 +65,17 @@ pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Byt
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements<'a> {
-    /// Like [`Data::Bytes`].
     Bytes(&'a [u8]),
-    /// Like [`Data::Strings`].
     Strings(&'a [String]),
 }
 
 impl Constant {
-    /// A constant of a type with elements of a fixed size.
     pub(crate) fn of(dtype: DType, shape: Shape, bytes: impl Into<Bytes>) -> Constant {
         Constant { element: ElementType::Fixed(dtype), shape, data: Data::Bytes(bytes.into()) }
     }
 }
 
 impl Data {
-    /// Checks that the data fits a tensor of this type and shape.
     pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
         let (got, unit) = match self {
             Data::Bytes(bytes) => (bytes.len(), "bytes"),
@@ -97,7 +92,6 @@ impl Data {
         }
     }
 
-    /// The elements of an empty tensor.
     pub(crate) fn empty(element: ElementType) -> Data {
         match element {
             ElementType::Fixed(_) => Data::Bytes(Bytes::new()),
@@ -114,7 +108,7 @@ impl Data {
 }
 
 impl<'a> Elements<'a> {
-    /// The bytes; none if the elements are strings.
+    /// Empty for strings.
     pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Elements::Bytes(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Errors of reading and running models.
+//! Errors of models.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use trundle_formats::Shown;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system reported an error when a file was read.
+    /// The system failed to read a file.
     #[error("{}: cannot read: {source}", Shown(.path.display()))]
     Io {
         /// The file.
@@ -20,7 +20,7 @@ pub enum Error {
     /// The file violates its format.
     #[error("{}", Shown(.0))]
     Malformed(String),
-    /// A file next to the model is a symbolic link to a file outside the model's folder.
+    /// A file next to the model is a symbolic link out of the model's folder.
     #[error("{0}")]
     Link(String),
     /// An operator that computes, or a form of an operator that is not supported.
@@ -43,12 +43,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a wrong number of inputs.
     pub(crate) fn input_count(takes: usize, got: usize) -> Error {
         Error::Input(format!("wrong number of inputs: the model takes {takes}, got {got}"))
     }
 
-    /// Prefixes the message with the path of the model.
     #[must_use]
     pub(crate) fn within(self, path: &Path) -> Error {
         let named = |problem: String| format!("{}: {problem}", path.display());

@@ -10,8 +10,8 @@ use crate::resolve::{Number, number};
 use crate::{BodyValue, Constant, Data, ElementType, Model, Node, Operator, PlannedModel, ValueId};
 
 impl fmt::Display for Model {
-    /// Writes the graph of the file: inputs, operators, outputs. Names are escaped, so that they cannot add
-    /// lines or terminal commands.
+    /// Writes the graph: inputs, operators, outputs. Names are escaped, so that they cannot add lines or terminal
+    /// commands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Shown(if self.name.is_empty() { "model" } else { &self.name });
         let names = self.value_names();
@@ -29,8 +29,8 @@ impl fmt::Display for Model {
 }
 
 impl Model {
-    /// The name to print for each value: the name of an input, the elements of a short list of integers, or
-    /// else the name of the node that produces the value.
+    /// The name of an input, the elements of a short list of integers, or else the name of the node that produces the
+    /// value.
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
@@ -85,10 +85,10 @@ fn write_nodes(
     Ok(())
 }
 
-/// The largest number of bytes of a node's name that is copied into the names of its values.
+/// The bytes of a node's name that are copied into the names of its values.
 const MOST_NAME: usize = 200;
 
-/// The line for one operator: `outputs = kind(inputs)`.
+/// `outputs = kind(inputs)`.
 fn line(node: &Node, names: &[String]) -> String {
     let outputs = listed(node.outputs.iter().copied().map(Some), names);
     if let Operator::Constant(Constant { element, shape, .. }) = &node.operator {
@@ -98,7 +98,7 @@ fn line(node: &Node, names: &[String]) -> String {
     format!("{outputs} = {}({inputs})", Shown(&node.kind))
 }
 
-/// The names of values, with `-` for an omitted input.
+/// `-` is an omitted input.
 fn listed(values: impl Iterator<Item = Option<ValueId>>, names: &[String]) -> String {
     let name = |value: Option<ValueId>| value.map_or("-", |value| &names[value.0]);
     values.map(name).collect::<Vec<_>>().join(", ")
@@ -106,7 +106,7 @@ fn listed(values: impl Iterator<Item = Option<ValueId>>, names: &[String]) -> St
 
 const MOST_WRITTEN: usize = 8;
 
-/// A small integer constant as `[3, -1]` or `2`. Such constants are usually parameters of operators.
+/// A small integer constant, usually a parameter: `[3, -1]` or `2`.
 fn literal(node: &Node) -> Option<String> {
     let Operator::Constant(Constant { element: ElementType::Fixed(dtype), shape, data }) =
         &node.operator
@@ -127,12 +127,11 @@ fn literal(node: &Node) -> Option<String> {
     Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }
 
-/// The largest number of lines for a move and its plan.
+/// Limits the lines for a move and its plan.
 const MOST_LINES: usize = 33;
 
 impl fmt::Display for PlannedModel {
-    /// Lists the passes. For each, it writes the source and destination, the intermediate tensors that the
-    /// pass does not store, the move and its plan.
+    /// Lists the passes: source and destination, the intermediate tensors that are not stored, the move and its plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes().len();
         let bytes = self.moved_bytes();

@@ -1,10 +1,9 @@
 //! Models of movement operators: reads OpenVINO IR and ONNX files into one form and runs them in as few
 //! passes over memory as possible.
 //!
-//! A [`Model`] holds the contents of a file, in a form that both dialects share. With inputs of known
-//! shapes it resolves to a [`ResolvedModel`]: a [`Program`] of moved and joined tensors, with their names
-//! and element types. A [`PlannedModel`] is the plan of a resolved model. It makes each output in one pass,
-//! unless an intermediate tensor has to be written first.
+//! A [`Model`] holds the contents of a file, in a form that the dialects share. With inputs of known shapes it resolves
+//! to a [`ResolvedModel`]: a [`Program`] of moved and joined tensors, with their names and element types. A
+//! [`PlannedModel`] makes each output in one pass, unless an intermediate tensor has to be written first.
 //!
 //! ```
 //! use trundle_core::Shape;

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// Where symbolic links in the model's folder may lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Only to files within the model's folder. This is for models that are not trusted.
+    /// Only to files within the model's folder, for models that are not trusted.
     #[default]
     Within,
     /// Anywhere. Some caches store each file of a model as a link.

@@ -19,8 +19,8 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// The number of values; every [`ValueId`] is smaller.
     pub values: usize,
-    /// Whether this is a movement-only part of a larger model that computes. A part may do arithmetic on
-    /// integer inputs: their elements decide how other tensors move, but do not occur in an output.
+    /// Whether this is a movement-only part of a model that computes. It may do arithmetic on integer inputs, whose
+    /// elements decide how other tensors move, but do not occur in an output.
     pub is_part: bool,
 }
 
@@ -31,22 +31,22 @@ pub struct ValueId(pub usize);
 /// An input tensor.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// The name. It is unique among the inputs.
+    /// Unique among the inputs.
     pub name: String,
-    /// The type of its elements.
+    /// The element type.
     pub element: ElementType,
     /// The shape that the file states.
     pub shape: PartialShape,
-    /// The input's value.
+    /// The value.
     pub value: ValueId,
 }
 
 /// An output tensor.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The name. It is unique among the outputs.
+    /// Unique among the outputs.
     pub name: String,
-    /// The output's value. Several outputs may share a value, and an output may be an input.
+    /// The value. Several outputs may share a value, and an output may be an input.
     pub value: ValueId,
 }
 
@@ -61,12 +61,11 @@ pub struct Node {
     pub operator: Operator,
     /// The inputs; `None` for an omitted optional input.
     pub inputs: Vec<Option<ValueId>>,
-    /// The outputs. No other node produces the same values.
+    /// The outputs. No other node produces these values.
     pub outputs: Vec<ValueId>,
 }
 
-/// A graph inside a node, resolved once for each iteration. Its nodes may also read values of the enclosing
-/// graphs.
+/// A graph inside a node, resolved for each iteration. Its nodes may also read values of the enclosing graphs.
 #[derive(Clone, Debug)]
 pub struct Body {
     /// The inputs of an iteration.
@@ -82,18 +81,18 @@ pub struct Body {
 pub struct BodyValue {
     /// The value.
     pub value: ValueId,
-    /// The type of its elements, if the file states it.
+    /// The element type, if the file states it.
     pub element: Option<ElementType>,
     /// The shape that the file states.
     pub shape: PartialShape,
 }
 
-/// A shape. The file may state all, some or none of the sizes.
+/// A shape of which the file states all, some or none of the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialShape {
-    /// The file does not state the rank.
+    /// The rank is unknown.
     Unknown,
-    /// The file states the rank, and for each axis what it knows about the size.
+    /// The rank, and what the file states about each size.
     Ranked(Vec<Dimension>),
 }
 
@@ -119,7 +118,7 @@ impl Dimension {
 }
 
 impl Model {
-    /// All nodes, including the nodes of bodies. A node comes before the nodes of its bodies.
+    /// All nodes, also of bodies. A node comes before the nodes of its bodies.
     pub fn all_nodes(&self) -> Vec<&Node> {
         let mut all: Vec<&Node> = Vec::new();
         let mut left: Vec<&Node> = self.nodes.iter().rev().collect();
@@ -137,7 +136,6 @@ impl PartialShape {
         PartialShape::Ranked(sizes.iter().map(|size| Dimension::Fixed(*size)).collect())
     }
 
-    /// The sizes, if all of them are fixed.
     pub(crate) fn sizes(&self) -> Option<Vec<usize>> {
         let PartialShape::Ranked(dimensions) = self else { return None };
         let fixed = |dimension: &Dimension| match dimension {
@@ -150,7 +148,7 @@ impl PartialShape {
 }
 
 impl fmt::Display for PartialShape {
-    /// Writes `[2, ?, 1..=10, batch]`, or `[...]` if the rank is unknown.
+    /// `[2, ?, 1..=10, batch]`, or `[...]` if the rank is unknown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PartialShape::Unknown => f.write_str("[...]"),
@@ -191,8 +189,7 @@ impl Node {
         }
     }
 
-    /// The values that the node and the nodes of its bodies read, including values produced inside the
-    /// bodies.
+    /// The values that the node and its bodies read, including values produced inside the bodies.
     pub(crate) fn reads(&self) -> Vec<ValueId> {
         let (mut read, mut left) = (Vec::new(), vec![self]);
         while let Some(node) = left.pop() {

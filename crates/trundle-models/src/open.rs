@@ -9,9 +9,8 @@ type Read = fn(&Path, Links) -> Result<Model>;
 const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read_with), ("onnx", onnx::read_with)];
 
 impl Model {
-    /// Reads the model at `path`, an `.onnx` file or the `.xml` file of an OpenVINO IR.
-    ///
-    /// The weights of an IR are in the `.bin` file with the same name.
+    /// Reads an `.onnx` file, or the `.xml` file of an OpenVINO IR, whose weights are in the `.bin` file with the same
+    /// name.
     ///
     /// # Errors
     /// [`Error::Malformed`] for any other extension, and the errors of [`onnx::read`](crate::onnx::read) or
@@ -26,8 +25,7 @@ impl Model {
         DIALECTS.iter().any(|(known, _)| ending.eq_ignore_ascii_case(known))
     }
 
-    /// Reads the model at `path`, as [`Model::open`] does. `links` says where links in the model's folder
-    /// may lead.
+    /// Like [`Model::open`]; `links` limits where links in the model's folder may lead.
     ///
     /// # Errors
     /// As [`Model::open`].

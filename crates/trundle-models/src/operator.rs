@@ -11,33 +11,29 @@ use crate::{Body, Constant};
 /// Unless stated otherwise, input 0 is the data and output 0 the result. Negative axes count from the end.
 /// An omitted list of axes means all axes in order.
 ///
-/// Each reader translates its dialect's defaults, old forms and limits, so that an operator has one meaning
-/// for all dialects.
+/// Readers translate their dialect's defaults, old forms and limits, so that operators mean the same for all dialects.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Operator {
-    /// A tensor that is stored in the file.
+    /// A tensor of the file.
     Constant(Constant),
     /// Returns the data unchanged.
     Identity,
-    /// Runs the first body if input 0 is true, otherwise the second body. Input 0 is a boolean whose value
-    /// must be known when the model is resolved.
+    /// Runs the first body if input 0, a boolean that must be known when the model is resolved, is true; otherwise the
+    /// second.
     Choose([Body; 2]),
-    /// Runs a body repeatedly, as ONNX's Loop. Input 0 is the number of iterations; input 1 is the initial
-    /// condition, a boolean. Either may be omitted; otherwise its value must be known when the model is
-    /// resolved.
+    /// Runs a body repeatedly, as ONNX's Loop. Input 0 is the number of iterations, input 1 the initial condition, a
+    /// boolean. Each may be omitted, or must be known when the model is resolved.
     ///
-    /// The body's inputs are the index of the iteration, the condition and the carried values. The carried
-    /// values begin as the node's inputs 2, 3 and so on. The body's outputs are the next condition, the new
-    /// carried values, and tensors that are stacked along a new axis 0. The node's outputs are the final
-    /// carried values and the stacked tensors.
+    /// The body's inputs are the index of the iteration, the condition and the carried values, which begin as the
+    /// node's inputs 2 and on. The body's outputs are the next condition, the new carried values, and tensors that are
+    /// stacked along a new axis 0. The node's outputs are the final carried values and the stacked tensors.
     Loop(Body),
     /// Runs a body for each index of an axis, as ONNX's Scan.
     ///
-    /// The last inputs are sliced along their axes in `cuts`; the other inputs are carried values. The
-    /// body's inputs are the carried values and one slice of each sliced input. The body's outputs are the
-    /// new carried values and tensors to stack. The node's outputs are the final carried values and the
-    /// stacked tensors.
+    /// The last inputs are sliced along their axes in `cuts`; the other inputs are carried values. The body's inputs
+    /// are the carried values and one slice of each sliced input; its outputs are the new carried values and tensors to
+    /// stack. The node's outputs are the final carried values and the stacked tensors.
     Scan {
         /// The body.
         body: Body,
@@ -46,8 +42,8 @@ pub enum Operator {
         /// The new axis along which each of the last outputs is stacked.
         stacks: Vec<ScanAxis>,
     },
-    /// Converts a constant to a type that represents all its values exactly, such as f16 to f32. If the
-    /// data is not a constant, the operator is refused, because it would compute.
+    /// Converts a constant to a type that represents all its values exactly, such as f16 to f32. Other data is refused,
+    /// because this would compute.
     Widen(DType),
     /// Arithmetic on values that are known from shapes and constants. Arithmetic on elements of the model's
     /// inputs is refused.
@@ -59,7 +55,7 @@ pub enum Operator {
         /// The axes.
         axes: Integers,
     },
-    /// [`Transpose`](trundle_core::ops::Transpose). An empty order reverses the order of the axes.
+    /// [`Transpose`](trundle_core::ops::Transpose). An empty order reverses the axes.
     Transpose {
         /// The input axis of each output axis.
         order: Integers,
@@ -90,12 +86,11 @@ pub enum Operator {
         /// The meaning of a size of 0.
         zero: ZeroSize,
     },
-    /// Removes axes of size 1: the listed axes, or all if `axes` is `None`.
+    /// Removes axes of size 1, all if `axes` is `None`.
     Squeeze {
         /// The axes.
         axes: Option<Integers>,
-        /// Whether a listed axis of another size is kept. Otherwise it is an error. (An option of
-        /// OpenVINO's Squeeze-15.)
+        /// Whether a listed axis of another size is kept instead of refused (an option of OpenVINO's Squeeze-15).
         keeps_others: bool,
     },
     /// Inserts axes of size 1.
@@ -103,9 +98,9 @@ pub enum Operator {
         /// The axes of the output.
         axes: Integers,
     },
-    /// Reshapes to a matrix: the axes before `axis` become the first axis, all others the second.
+    /// Reshapes to rank 2: merges the axes before `axis`, and all others.
     Flatten {
-        /// A number from 0 to the rank, inclusive.
+        /// From 0 to the rank, inclusive.
         axis: i64,
     },
     /// Slices as ONNX's Slice: negative bounds count from the end, bounds beyond the size are clamped, and
@@ -128,12 +123,12 @@ pub enum Operator {
         end: Integers,
         /// The steps; all 1 if omitted.
         strides: Option<Integers>,
-        /// The entries of `begin`, `end` and `strides` that have a special meaning.
+        /// Entries with a special meaning.
         masks: StridedSliceMasks,
     },
     /// Splits the data along an axis, one part for each output.
     Split {
-        /// The axis, a list of one entry.
+        /// The axis; one entry.
         axis: Integers,
         /// The sizes of the parts.
         parts: Parts,
@@ -143,27 +138,27 @@ pub enum Operator {
         /// The axis.
         axis: i64,
     },
-    /// Repeats the data along each axis, as OpenVINO's Tile-1. If the list of repeats and the shape differ
-    /// in length, the shorter one is extended by ones at its front.
+    /// Repeats the data along each axis, as OpenVINO's Tile-1. If repeats and shape differ in length, the shorter one
+    /// is extended by ones at its front.
     Tile {
         /// The number of repeats along each axis.
         repeats: Integers,
     },
     /// Repeats the data along one axis, as the first version of ONNX's Tile.
     TileAxis {
-        /// The number of repeats, a list of one entry.
+        /// The number of repeats; one entry.
         repeats: Integers,
-        /// The axis, a list of one entry.
+        /// The axis; one entry.
         axis: Integers,
     },
     /// Broadcasts the data to a larger shape.
     Broadcast {
         /// The target sizes, or the shape to broadcast with.
         sizes: Integers,
-        /// Which output axis belongs to each axis of the data.
+        /// How axes of output and data correspond.
         rule: BroadcastRule,
     },
-    /// Pads the data with a constant; negative amounts crop the data.
+    /// Pads the data with a constant; negative amounts crop.
     Pad {
         /// The amounts before and after.
         pads: Pads,
@@ -172,17 +167,17 @@ pub enum Operator {
         /// The constant; zero if omitted.
         value: Option<PadValue>,
     },
-    /// Pads the data with its own elements; negative amounts crop the data.
+    /// Pads the data with its own elements; negative amounts crop.
     PadElements {
-        /// The amounts to pad before and after the data.
+        /// The amounts before and after.
         pads: Pads,
         /// The axes.
         axes: Option<Integers>,
         /// The elements to pad with.
         mode: PadMode,
-        /// Whether the data is padded before it is cropped, as in OpenVINO's Pad, so that the padding may
-        /// repeat elements that a negative amount crops. An amount may then be at most the size of the
-        /// data, or the size - 1 if the mirror image omits the outermost element.
+        /// Whether the data is padded before it is cropped, as in OpenVINO's Pad, so that the padding may repeat
+        /// cropped elements. An amount is then at most the size of the data, or the size - 1 if the mirror image omits
+        /// the outermost element.
         once: bool,
     },
     /// Moves blocks of channels (axis 1) to the axes after it.
@@ -230,18 +225,17 @@ pub enum Operator {
         aspect: AspectRatio,
         /// The axes.
         axes: Option<Integers>,
-        /// The amounts of zero padding, before and after. The padding is applied before the data is
-        /// resized. The lists begin with the first axis.
+        /// Zero padding before resizing: the amounts before and after, from the first axis on.
         pads: [Vec<i64>; 2],
-        /// The formula for the position in the data of an output index.
+        /// The position in the data of an output index.
         coordinates: Coordinates,
         /// How to round the position to an index.
         nearest: Nearest,
         /// The smallest scale allowed.
         least: LeastScale,
     },
-    /// Dropout: returns the data unchanged. It is refused if the training flag is set and the ratio is
-    /// above 0. The second output is true everywhere.
+    /// Dropout: returns the data unchanged. Training with a ratio above 0 is refused. The second output is true
+    /// everywhere.
     Dropout {
         /// The input with the ratio; 0.5 if omitted.
         ratio: Option<usize>,
@@ -252,7 +246,7 @@ pub enum Operator {
     Shape {
         /// The first axis, clamped to the rank.
         start: i64,
-        /// The end of the range of axes, exclusive and also clamped; the rank if omitted.
+        /// The end, exclusive and also clamped; the rank if omitted.
         end: Option<i64>,
         /// i32 or i64.
         element: DType,
@@ -270,15 +264,14 @@ pub enum Operator {
     Eye {
         /// The shape.
         sizes: EyeSizes,
-        /// The offset of the diagonal to the right, in columns; a list of one entry.
+        /// The offset of the diagonal to the right, in columns; one entry.
         diagonal: Integers,
         /// The element type (default: the type of input 0).
         element: Option<DType>,
     },
-    /// Keeps a diagonal of the last two axes and the elements on one side of it. All other elements become
-    /// zero.
+    /// Keeps the data on and to one side of a diagonal of the last two axes. The rest becomes zero.
     Trilu {
-        /// The offset of the diagonal to the right, in columns; a list of one entry, 0 if omitted.
+        /// The offset of the diagonal to the right, in columns; one entry, 0 if omitted.
         diagonal: Option<Integers>,
         /// Whether to keep the right (upper) side instead of the left.
         is_upper: bool,
@@ -293,16 +286,15 @@ pub enum Operator {
     /// [`Take`](trundle_core::ops::Take): selects the elements at indices along an axis. Input 1 holds the
     /// indices.
     Gather {
-        /// The axis, a list of one entry.
+        /// The axis; one entry.
         axis: Integers,
-        /// The number of batch axes of data and indices. A negative number is added to the rank of the
-        /// indices.
+        /// The number of batch axes of data and indices. The rank of the indices is added to a negative number.
         batch_axes: i64,
         /// How indices outside the axis are treated.
         rule: IndexRule,
     },
-    /// For each index in input 1, returns the element of the data at that index along the axis. The element
-    /// and the index have the same position along all other axes.
+    /// Replaces each index (input 1) by the element of the data at that index along the axis, and at the same position
+    /// along all other axes.
     GatherElements {
         /// The axis.
         axis: i64,
@@ -314,12 +306,11 @@ pub enum Operator {
         /// Whether the batch axes are merged in the output, as in OpenVINO's GatherND-5.
         merges_batch: bool,
     },
-    /// Replaces elements of the data by the elements of input 2, at the positions that
-    /// [`Operator::GatherElements`] would read.
+    /// Replaces elements of the data by input 2, at the positions that [`Operator::GatherElements`] would read.
     ScatterElements {
         /// The axis.
         axis: Integers,
-        /// Whether negative indices count from the end. Otherwise they are refused.
+        /// Whether negative indices count from the end instead of being refused.
         counts_back: bool,
     },
     /// Replaces elements or slices of the data by input 2, at the positions that [`Operator::GatherNd`]
@@ -328,7 +319,7 @@ pub enum Operator {
     /// Replaces slices of the data by input 2, at the positions that [`Operator::Gather`] would read.
     /// Negative indices are refused.
     ScatterUpdate {
-        /// The axis, a list of one entry.
+        /// The axis; one entry.
         axis: Integers,
     },
     /// Replaces a slice of the data by input 1.
@@ -342,13 +333,12 @@ pub enum Operator {
         /// The steps; all 1 if omitted.
         steps: Option<Integers>,
     },
-    /// Writes the rows of input 1 into the data, as ONNX's TensorScatter. The data is a cache that holds
-    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position
-    /// for its first row; without input 2, the position is 0.
+    /// Writes the rows of input 1 into the data, a cache with one sequence for each batch entry, as ONNX's
+    /// TensorScatter. The optional input 2 holds the position of the first row for each batch entry, otherwise 0.
     TensorScatter {
         /// The sequence axis; not the first.
         axis: i64,
-        /// Whether rows that would be written beyond the end are written at the start instead.
+        /// Whether rows beyond the end are written at the start.
         is_circular: bool,
     },
     /// Patches of an image as OpenVINO's ExtractImagePatches-3.
@@ -359,7 +349,7 @@ pub enum Operator {
         strides: [usize; 2],
         /// The distance between elements of a patch.
         rates: [usize; 2],
-        /// The treatment of patches that reach beyond the image.
+        /// How patches beyond the image are treated.
         padding: PatchPadding,
     },
     /// Interleaves the channels of the groups: output channel `i * groups + g` is channel `i` of group `g`.
@@ -378,39 +368,39 @@ pub enum EyeSizes {
     OfData,
     /// Given sizes.
     Given {
-        /// The number of rows, a list of one entry.
+        /// The number of rows; one entry.
         rows: Integers,
-        /// The number of columns, a list of one entry.
+        /// The number of columns; one entry.
         columns: Integers,
-        /// The sizes of the axes before the matrix; none if omitted.
+        /// The sizes before the matrix; none if omitted.
         batch: Option<Integers>,
     },
 }
 
-/// An axis of a scan: each iteration has one index along it.
+/// An axis with one index for each iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanAxis {
-    /// The axis; a negative number counts from the end.
+    /// Negative numbers count from the end.
     pub axis: i64,
-    /// Whether iterations run from the last index to the first.
+    /// Whether iterations run backward.
     pub is_backward: bool,
 }
 
-/// What a gather does with an index outside the axis.
+/// How a gather treats indices outside the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
     /// Negative indices and indices beyond the end are refused.
     Within,
-    /// Negative indices count from the end; indices that are still outside are refused.
+    /// Negative indices count from the end; others outside are refused.
     CountsBack,
-    /// Negative indices count from the end; indices that are still outside read zero.
+    /// Negative indices count from the end; others outside read zero.
     ZeroOutside,
 }
 
-/// What happens to patches that extend beyond the image.
+/// How patches beyond the image are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchPadding {
-    /// Patches that extend beyond the image are left out.
+    /// They are left out.
     Valid,
     /// The image is padded with zeros; an odd amount is one larger at the end.
     SameUpper,
@@ -423,7 +413,7 @@ pub enum PatchPadding {
 pub enum Integers {
     /// The list.
     Given(Vec<i64>),
-    /// The elements of an input: a list, or a scalar, which is a list of one element.
+    /// The elements of an input: a list, or a scalar, which counts as a list of one.
     Input {
         /// The index of the node's input.
         input: usize,
@@ -437,7 +427,7 @@ pub enum Integers {
 pub enum Floats {
     /// The list.
     Given(Vec<f64>),
-    /// The elements of the input with this index, which may have any float type.
+    /// The elements of the input with this index, of any float type.
     Input(usize),
 }
 
@@ -465,20 +455,18 @@ pub enum ZeroSize {
     Zero,
 }
 
-/// The entries of a strided slice that have a special meaning. A mask has 1 for each such entry. A mask
-/// that is too short is extended by 0.
+/// Entries of a strided slice with a special meaning, marked by 1. Missing entries are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSliceMasks {
-    /// The entry of `begin` is ignored: the slice starts at the first element in the direction of the
-    /// stride.
+    /// `begin` is ignored: the slice starts at the first element in the direction of the stride.
     pub begin: Vec<i64>,
-    /// The entry of `end` is ignored: the slice extends to the last element in the direction of the stride.
+    /// `end` is ignored: the slice extends to the last element in the direction of the stride.
     pub end: Vec<i64>,
-    /// The entry inserts a new axis of size 1.
+    /// A new axis of size 1.
     pub new_axis: Vec<i64>,
-    /// The entry selects a single index of the axis, and the axis is removed from the output.
+    /// A single index of the axis, which is removed from the output.
     pub shrink_axis: Vec<i64>,
-    /// The entry is an ellipsis: it stands for all axes that have no entry, each taken whole.
+    /// An ellipsis: all axes without an entry, each taken whole.
     pub ellipsis: Vec<i64>,
 }
 
@@ -489,7 +477,7 @@ pub enum Parts {
     Equal,
     /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// Parts of given sizes. One size may be -1 and is then inferred (OpenVINO).
+    /// Given sizes; one may be -1, which is inferred (OpenVINO).
     Sizes(Integers),
 }
 
@@ -510,33 +498,31 @@ pub enum Pads {
 /// The padding value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadValue {
-    /// The one element of this input, which has the data's type.
+    /// The only element of this input, which has the data's type.
     Input(usize),
     /// This value, converted to the data's type, which is f16, bf16, f32 or f64.
     Float(f32),
 }
 
-/// Which output axis belongs to each axis of the data in a broadcast.
+/// How the axes of output and data correspond in a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroadcastRule {
-    /// The axes are aligned at the last one, and the output has the given sizes.
+    /// Aligned at the last axis; the output has the given sizes.
     ToSizes,
-    /// The axes are aligned at the last one. An axis whose given size is 1 or missing keeps the size of the
-    /// data.
+    /// Aligned at the last axis. Where the given size is 1 or missing, the data's size is kept.
     BothWays,
-    /// The list has the output axis of each axis of the data.
+    /// The output axis of each axis of the data.
     Mapped(Integers),
 }
 
 /// The meaning of the sizes of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AspectRatio {
-    /// The sizes are the output sizes.
+    /// Output sizes.
     Stretched,
-    /// The sizes are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
+    /// Upper bounds: all axes have the same scale, and none exceeds its bound.
     NotLarger,
-    /// The sizes are lower bounds: all axes have the same scale, and no axis becomes shorter than its
-    /// bound.
+    /// Lower bounds: all axes have the same scale, and none is below its bound.
     NotSmaller,
 }
 
@@ -549,7 +535,7 @@ pub enum LeastScale {
     One,
 }
 
-/// For index x on an axis of a resize's output: the position in the data from which the element is taken.
+/// The position in the data for index x on an axis of a resize's output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinates {
     /// (x + 0.5) / scale - 0.5.
@@ -559,20 +545,20 @@ pub enum Coordinates {
     HalfPixelSymmetric,
     /// Like `HalfPixel`, but 0 if the output size is 1.
     PytorchHalfPixel,
-    /// The first indices and the last indices coincide: x (data size - 1) / (output size - 1).
+    /// First and last indices coincide: x (data size - 1) / (output size - 1).
     AlignCorners {
-        /// Whether the output size in the formula is scale times data size, without rounding down.
+        /// Whether the output size is scale times data size, without rounding down.
         unrounded: bool,
     },
     /// x / scale.
     Asymmetric,
     /// (x + 0.5) / scale.
     TfHalfPixelForNn,
-    /// Like `AlignCorners`, with a part of the data instead of all of it.
+    /// Like `AlignCorners`, with a part of the data.
     TfCropAndResize {
-        /// The beginning and end of the part along each axis; 0 is the first index, 1 the last.
+        /// Beginning and end of the part along each axis; 0 is the first index, 1 the last.
         part: Floats,
-        /// The value of output elements whose position lies outside the data.
+        /// The value for positions outside the data.
         outside: f32,
     },
 }
@@ -595,10 +581,8 @@ pub enum Nearest {
 /// The position of a block's axes within the channel axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockOrder {
-    /// The block's axes come first: channel = block position x depth + depth index (ONNX `DCR`, OpenVINO
-    /// `blocks_first`).
+    /// First: channel = block position x depth + depth index (ONNX `DCR`, OpenVINO `blocks_first`).
     BlocksFirst,
-    /// The block's axes come last: channel = depth index x blocks + block position (ONNX `CRD`, OpenVINO
-    /// `depth_first`).
+    /// Last: channel = depth index x blocks + block position (ONNX `CRD`, OpenVINO `depth_first`).
     DepthFirst,
 }

@@ -1,15 +1,15 @@
-//! Sorts nodes topologically, because some files list a node before its inputs.
+//! Topological order of nodes, because some files list a node before its inputs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::{Error, Node};
 
-/// The largest number of nodes of a cycle that a message lists.
+/// How many nodes of a cycle a message lists.
 const NAMED: usize = 8;
 
-/// Sorts `count` nodes so that each node comes after the nodes that it reads. An order that is valid is
-/// kept. `reads` returns the indices of the nodes that a node reads; `name` returns the node's name.
+/// Sorts `count` nodes so that each comes after the nodes that it reads. A valid order is kept. `reads` returns the
+/// indices of the nodes that a node reads.
 ///
 /// # Errors
 /// The index of a node on a cycle, and a message that names the cycle.
@@ -40,7 +40,7 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     }
     let Some(waiting) = awaited.iter().position(|awaited| *awaited > 0) else { return Ok(order) };
 
-    // Each remaining node reads another remaining node, so a walk from node to node finds a cycle.
+    // Each remaining node reads another one, so following the reads finds a cycle.
     let next = |index| reads(index).into_iter().find(|read| awaited[*read] > 0).unwrap_or(index);
     let (mut start, mut passed) = (waiting, HashSet::new());
     while passed.insert(start) {
@@ -57,14 +57,13 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     Err((start, format!("it is part of a cycle: {}", names.join(" reads "))))
 }
 
-/// Sorts the nodes so that no node reads the output of a later node.
 pub(crate) fn sorted_nodes(nodes: Vec<Node>) -> crate::Result<Vec<Node>> {
     let mut giver = HashMap::new();
     for (index, node) in nodes.iter().enumerate() {
         giver.extend(node.outputs.iter().map(|output| (*output, index)));
     }
     let giver = &giver;
-    // Outputs of nodes inside a body have no entry in `giver`.
+    // Values from inside a body have no entry in `giver`.
     let reads = |index: usize| {
         nodes[index].reads().into_iter().filter_map(|value| giver.get(&value).copied())
     };

@@ -1,4 +1,4 @@
-//! A cache of plans for the most recent inputs of a model.
+//! A cache of plans for a model's most recent inputs.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use trundle_core::Shape;
 
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
-/// A cache of the plans of one model, or of the chains of one node, for the most recent inputs.
+/// A cache of plans of one model, or of the chains of one node, for the most recent inputs.
 ///
 /// All calls must have the same element types, because these are not part of the key. Threads that share a
 /// cache never wait for each other, so two threads may make the same plan.
@@ -35,10 +35,9 @@ const MOST: usize = 16;
 /// An input of a call, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct InputView<'a> {
-    /// The size of each axis, the outermost first.
+    /// The size of each axis, outermost first.
     pub sizes: &'a [usize],
-    /// The bytes of the elements. Empty if the elements are strings, because strings never decide how other
-    /// tensors move.
+    /// The elements. Empty for strings, which never decide how other tensors move.
     pub bytes: &'a [u8],
 }
 
@@ -46,7 +45,7 @@ pub struct InputView<'a> {
 struct Key {
     sizes: Vec<Vec<usize>>,
     threads: Option<usize>,
-    /// The index and the elements of each input that decides how other tensors move.
+    /// Index and elements of inputs that decide how others move.
     deciding: Vec<(usize, Vec<u8>)>,
 }
 
@@ -66,8 +65,7 @@ impl PlanCache {
         kept.iter().find(|(key, _)| is_same(key)).map(|(_, plan)| Arc::clone(plan))
     }
 
-    /// Caches a plan that depends on the elements of the `deciding` inputs. If the cache is full, the
-    /// oldest plan is dropped.
+    /// Caches a plan that depends on the elements of the `deciding` inputs. A full cache drops its oldest plan.
     #[doc(hidden)]
     pub fn keep(
         &self,
@@ -102,7 +100,7 @@ impl PlanCache {
         self.find(inputs, threads).map_or_else(|| self.plan(model, inputs, threads), Ok)
     }
 
-    /// Makes a plan and caches it.
+    /// Makes and caches a plan.
     ///
     /// # Errors
     /// As [`PlanCache::planned`].
@@ -117,7 +115,7 @@ impl PlanCache {
             Ok(Given { shape, data: None })
         };
         let mut given = inputs.iter().map(shape).collect::<Result<Vec<Given<'_>>>>()?;
-        // The shapes are enough for most models. The elements are copied only if they are not.
+        // For most models, the shapes are enough. Only otherwise are elements copied.
         let shapes_alone = model.resolve(&given);
         let data: Vec<Option<Data>>;
         let (resolved, deciding) = match shapes_alone {
@@ -134,7 +132,7 @@ impl PlanCache {
     }
 }
 
-/// The elements of the inputs; `None` for an input of strings.
+/// `None` for strings.
 fn elements(model: &Model, inputs: &[InputView<'_>]) -> Vec<Option<Data>> {
     let types = model.inputs.iter().map(|input| input.element);
     let data = |(element, input): (ElementType, &InputView<'_>)| match element {

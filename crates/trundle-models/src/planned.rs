@@ -1,4 +1,4 @@
-//! The plan of a model: passes over memory, with their kernels and tiles.
+//! A model planned as passes over memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,22 @@ use crate::{Error, ResolvedModel, Result};
 
 /// A planned model.
 ///
-/// One pass writes each output from the inputs and constants, unless intermediate tensors have to be
-/// written first.
+/// One pass writes each output from inputs and constants, unless intermediate tensors have to be written first.
 #[derive(Debug)]
 pub struct PlannedModel {
     model: ResolvedModel,
-    /// Tensors that the model makes by joining slices of a tensor, and that equal a roll of that tensor.
+    /// As [`PlannedModel::rolls`].
     rolls: BTreeSet<TensorId>,
     program: PlannedProgram<Device>,
-    /// The tensor of each input of the program, up to the last one that a run reads.
+    /// The tensors of the program's inputs, up to the last one that a run reads.
     pub(crate) given: Vec<TensorId>,
-    /// For each output, the index of the first output of the same tensor.
+    /// For each output, the first output of the same tensor.
     pub(crate) firsts: Vec<usize>,
 }
 
 impl PlannedModel {
-    /// Plans how to write each output of `model`. The plan uses at most `threads` threads; `None` means the
-    /// [default](trundle::threads).
+    /// Plans how to write each output of `model`, with at most `threads` threads (`None`: the
+    /// [default](trundle::threads)).
     ///
     /// # Errors
     /// [`Error::Input`] if there is not enough memory for the fills of the model.
@@ -35,7 +34,6 @@ impl PlannedModel {
         PlannedModel::within(model, device.budget(), device)
     }
 
-    /// Like [`new`](PlannedModel::new), with an explicit budget.
     pub(crate) fn within(
         model: ResolvedModel,
         budget: Budget,
@@ -66,18 +64,17 @@ impl PlannedModel {
         Ok(PlannedModel { program, ..self })
     }
 
-    /// The tensors that the model makes by joining slices of a tensor, and that equal a roll of that
-    /// tensor.
+    /// The tensors that the model joins from slices of a tensor, and that equal a roll of it.
     pub fn rolls(&self) -> &BTreeSet<TensorId> {
         &self.rolls
     }
 
-    /// The model that runs. Its program has been simplified.
+    /// The model that runs, with its program simplified.
     pub fn model(&self) -> &ResolvedModel {
         &self.model
     }
 
-    /// The planned program. A string is moved as an index of 8 bytes.
+    /// The planned program. Strings are moved as indices of 8 bytes.
     pub fn program(&self) -> &PlannedProgram<Device> {
         &self.program
     }
@@ -92,19 +89,19 @@ impl PlannedModel {
         self.program.peak_bytes()
     }
 
-    /// The number of bytes that all passes write.
+    /// The bytes written by all passes.
     pub fn moved_bytes(&self) -> usize {
         self.program.moved_bytes()
     }
 
-    /// The number of bytes that one pass writes.
+    /// The bytes written by one pass.
     pub fn moved_by(&self, pass: &PlannedPass) -> usize {
         self.program.bytes_of(pass)
     }
 }
 
-/// The tensors of the program's inputs: the model's inputs, then its constants up to the last one that a
-/// pass reads. Most constants only hold sizes or orders of axes, and no pass reads them.
+/// The model's inputs, then its constants up to the last one that a pass reads. Most constants only hold sizes or
+/// orders of axes, which no pass reads.
 fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
     let tensors = model.program().tensors().iter().enumerate();
     let mut given: Vec<TensorId> = tensors
@@ -118,7 +115,6 @@ fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
     given
 }
 
-/// For each output, the index of the first output with the same tensor.
 fn firsts(outputs: &[TensorId]) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let first = |(number, id): (usize, &TensorId)| *seen.entry(*id).or_insert(number);

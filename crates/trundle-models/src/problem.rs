@@ -1,23 +1,22 @@
-//! Problems with a part of a model, reported before the part's name is known.
+//! Problems with a part of a model whose name is not known yet.
 
 use crate::Error;
 
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The part violates the rules of its operator or format.
+    /// It violates the rules of its operator or format.
     Wrong(String),
-    /// The form of the part is not supported.
+    /// Its form is not supported.
     Unsupported(String),
-    /// The part computes with elements of the model's inputs.
+    /// It computes with elements of the model's inputs.
     Computes,
-    /// The part could not be read. The error already names the part.
+    /// It could not be read. The error already names it.
     Known(Error),
 }
 
 pub(crate) type Checked<T> = std::result::Result<T, Problem>;
 
 impl Problem {
-    /// Turns the problem into an error of the part named `label`.
     pub(crate) fn of(self, label: impl Into<String>) -> Error {
         let node = label.into();
         match self {
@@ -29,7 +28,6 @@ impl Problem {
     }
 }
 
-/// Returns [`Problem::Wrong`] with a `format!` message.
 macro_rules! wrong {
     ($($words:tt)*) => {
         Err($crate::problem::Problem::Wrong(format!($($words)*)))
@@ -37,7 +35,6 @@ macro_rules! wrong {
 }
 pub(crate) use wrong;
 
-/// Returns [`Problem::Unsupported`] with a `format!` message.
 macro_rules! unsupported {
     ($($words:tt)*) => {
         Err($crate::problem::Problem::Unsupported(format!($($words)*)))

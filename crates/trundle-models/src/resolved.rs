@@ -1,4 +1,4 @@
-//! A model resolved for inputs of known shapes: a program, with the names and element types of its tensors.
+//! A model for inputs of known shapes: a program, with the names and element types of its tensors.
 
 use trundle_core::program::{Budget, Definition, Made, Program, TensorId};
 use trundle_core::{DType, Shape, Width};
@@ -9,13 +9,13 @@ use crate::{Constant, Data, ElementType, Error, Result};
 /// A model with all shapes known and all operators resolved to moves.
 #[derive(Clone, Debug)]
 pub struct ResolvedModel {
-    /// The inputs are the model's inputs, followed by its constants.
+    /// Its inputs are the model's, followed by the constants.
     program: Program,
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
 }
 
-/// The element type and name of a tensor, which a program does not hold.
+/// The element type and name of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// The element type.
@@ -25,13 +25,11 @@ pub struct TensorInfo {
 }
 
 impl ResolvedModel {
-    /// Makes a model from a program whose last inputs are `constants`. `infos` has one entry for each
-    /// tensor.
+    /// Makes a model of a program whose last inputs are `constants`. `infos` has one entry for each tensor.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of
-    /// its tensor or differs from the type of the tensor's sources, or if a constant does not match its
-    /// input.
+    /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of its tensor or
+    /// differs from the tensor's sources, or if a constant does not match its input.
     pub fn new(
         program: Program,
         infos: Vec<TensorInfo>,
@@ -67,7 +65,7 @@ impl ResolvedModel {
         &self.program
     }
 
-    /// The tensor of each output, in the model's order.
+    /// The tensor of each output, in order.
     pub fn outputs(&self) -> &[TensorId] {
         self.program.outputs()
     }
@@ -97,7 +95,7 @@ impl ResolvedModel {
         ResolvedModel { program: self.program.simplified(budget), ..self }
     }
 
-    /// The number of the model's inputs; the program's remaining inputs are constants.
+    /// The number of the model's inputs. The program's other inputs are constants.
     pub fn inputs(&self) -> usize {
         self.program.inputs() - self.constants.len()
     }
@@ -107,7 +105,7 @@ impl ResolvedModel {
         self.constants.get(input.checked_sub(self.inputs())?)
     }
 
-    /// The elements of a tensor that is an input, a constant or a fill; `None` for other tensors.
+    /// The elements of an input, constant or fill; `None` for other tensors.
     ///
     /// # Panics
     /// If `inputs` has no entry for an input of the model.
@@ -123,7 +121,7 @@ impl ResolvedModel {
     }
 }
 
-/// The width of an element while it is moved; a string is moved as an index.
+/// A string is moved as an index.
 pub(crate) fn width_of(element: ElementType) -> Width {
     match element {
         ElementType::Fixed(dtype) => dtype.into(),

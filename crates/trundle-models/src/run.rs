@@ -15,8 +15,7 @@ use crate::{Data, ElementType, Error, PlannedModel, Result};
 impl PlannedModel {
     /// Runs the model on `inputs` and returns the outputs, both in the model's order.
     ///
-    /// Inputs must have the shapes for which the model was resolved. `run` calls `done` after each pass,
-    /// with the number of bytes that the pass wrote.
+    /// Inputs must have the shapes for which the model was resolved. After each pass, `done` gets the bytes written.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of inputs, or the elements of one, differ from the plan;
@@ -44,16 +43,14 @@ impl PlannedModel {
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
     }
 
-    /// Runs the model. Reads the bytes of each input and writes each output into its buffer, both in the
-    /// model's order.
+    /// Runs the model from the bytes of each input into a buffer for each output, in the model's order.
     ///
     /// Elements are row-major and little-endian. Unused bits in the last byte of a packed output keep their
     /// values.
     ///
-    /// Only the following memory is allocated. The buffers between passes: in the first run, unless the
-    /// model is [`allocated`](PlannedModel::allocated), and whenever several threads run the model at the
-    /// same time. Plans for tiles. Lists, if there are more than 64 outputs, or more than 64 inputs and
-    /// moved constants.
+    /// Nothing is allocated, with three exceptions: the buffers between passes, in the first run unless the model is
+    /// [`allocated`](PlannedModel::allocated) and whenever several threads run it at once; plans for tiles; and lists
+    /// of more than 64 outputs, or inputs and moved constants.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of inputs or outputs is wrong, a buffer has the wrong length, or a
@@ -62,7 +59,7 @@ impl PlannedModel {
         self.run_into_while(inputs, outputs, None)
     }
 
-    /// Runs the model as [`run_into`](PlannedModel::run_into), but stops when `go_on` returns false.
+    /// Like [`run_into`](PlannedModel::run_into), but stops when `go_on` returns false.
     ///
     /// All threads of the run call `go_on`.
     ///
@@ -105,7 +102,7 @@ impl PlannedModel {
         Ok(())
     }
 
-    /// Runs the program on its inputs, and writes its distinct outputs.
+    /// Writes the program's distinct outputs.
     fn moved(
         &self,
         sources: &[&[u8]],
@@ -151,7 +148,6 @@ impl PlannedModel {
         ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))
     }
 
-    /// Checks that a tensor does not hold strings and has `bytes` bytes.
     fn check_bytes(&self, id: TensorId, bytes: usize) -> Result<()> {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
@@ -171,7 +167,7 @@ impl PlannedModel {
         }
     }
 
-    /// Checks the inputs of the model; further ones are ignored.
+    /// Further inputs are ignored.
     fn check_data(&self, inputs: &[Data]) -> Result<()> {
         let model = self.model();
         let takes = model.inputs();
@@ -219,7 +215,7 @@ impl PlannedModel {
     }
 }
 
-/// Copies the first `elements` elements of a buffer to another. All other bits of the destination are kept.
+/// All other bits of the destination are kept.
 fn copy_elements(width: Width, elements: usize, from: &[u8], to: &mut [u8]) {
     let Some(packing) = width.packing() else { return to.copy_from_slice(from) };
     let groups = elements / packing.group();

@@ -1,4 +1,4 @@
-//! Lists every unsupported operator of a model, so that an error names all of them and not only the first.
+//! Lists every unsupported operator of a model for one error.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
@@ -7,15 +7,14 @@ use crate::{Error, EyeSizes, Model, Node, Operator, Result, ValueId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// The operator computes new elements.
+    /// It computes new elements.
     Computes,
-    /// The operator moves elements in a way that is not implemented.
+    /// It moves elements in a way that is not implemented.
     Moves,
-    /// The size of the output depends on the elements.
+    /// The size of its output depends on elements.
     Shapes,
-    /// The operator contains graphs or works on lists of tensors.
+    /// It contains graphs, or works on lists of tensors.
     Holds,
-    /// The operator is not known.
     Unknown,
 }
 
@@ -40,7 +39,6 @@ impl Why {
     }
 }
 
-/// The largest number of operators in a message.
 const MOST_NAMED: usize = 40;
 
 /// The unsupported operators, with the number of nodes of each.
@@ -51,8 +49,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Counts a node of an unsupported operator. `name` is the operator's name in messages; `node` returns
-    /// the node's name.
+    /// `name` is the operator's name in messages; `node` returns the node's name.
     pub(crate) fn add(&mut self, why: Why, name: String, node: impl FnOnce() -> String) {
         self.first.get_or_insert_with(node);
         *self.nodes.entry((why, name)).or_default() += 1;
@@ -62,8 +59,7 @@ impl Survey {
         self.nodes.is_empty()
     }
 
-    /// Returns an error if the model has unsupported operators. The message starts with the first of them
-    /// and lists all of them, and the supported operators.
+    /// Refuses unsupported operators. The message starts with the first, and lists all of them and the supported ones.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -95,9 +91,8 @@ impl Survey {
     }
 }
 
-/// Whether a node reads a value that depends on the elements of a model's inputs. `dependents` has these
-/// values. If the node reads one, its outputs are added to `dependents`, so call this function for the
-/// nodes in order.
+/// Whether a node reads a value in `dependents`, the values that depend on elements of a model's inputs. If so, its
+/// outputs are added, so call this for the nodes in order.
 pub(crate) fn depends<V: Eq + Hash>(
     dependents: &mut HashSet<V>,
     inputs: impl IntoIterator<Item = V>,
@@ -110,7 +105,7 @@ pub(crate) fn depends<V: Eq + Hash>(
     reads
 }
 
-/// The error for a model whose arithmetic uses elements of the inputs. The message starts with `first`.
+/// The error for arithmetic on elements of the inputs. The message starts with `first`.
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
     let mut dependents = model.inputs.iter().map(|input| input.value).collect();
@@ -121,8 +116,7 @@ pub(crate) fn computing(model: &Model, first: &str) -> Error {
     ))
 }
 
-/// Adds each arithmetic node that uses elements of inputs. Nodes of a body are counted once, not once for
-/// each iteration.
+/// Adds arithmetic on elements of inputs. Nodes of a body count once.
 fn add_arithmetic(nodes: &[Node], dependents: &mut HashSet<ValueId>, survey: &mut Survey) {
     for node in nodes {
         for body in node.bodies() {

@@ -14,8 +14,7 @@ const LEAST_SHARE: usize = 4096;
 
 /// Compares outputs of a model with the elements of inputs and constants that they should be equal to.
 ///
-/// The verifier follows each element back through the operators of the program, one operator at a time. It
-/// shares no code with the planned run.
+/// Follows each element back through the program, operator by operator, without code of the planned run.
 pub struct Verifier<'a> {
     model: &'a ResolvedModel,
     inputs: &'a [Data],
@@ -66,7 +65,7 @@ impl<'a> Verifier<'a> {
                 scope.spawn(move || {
                     for at in begin..range.end.min(begin + share) {
                         let (source, element) = model.program().origin(id, at);
-                        // An origin is always an input, a constant or a fill.
+                        // Every origin is an input, a constant or a fill.
                         let expected = model.source(source, self.inputs).unwrap_or(part);
                         let (expected, own) = ((expected, element), (part, at - range.start));
                         if !same(model.element(id), expected, own) {
@@ -96,7 +95,7 @@ fn same(
     }
 }
 
-/// The bytes of element `at`, or its value if it is packed.
+/// The bytes of an element, or the value of a packed one.
 fn bits(dtype: DType, bytes: &[u8], at: usize) -> (&[u8], u8) {
     match dtype.packing() {
         Some(packing) => (&[], packing.get(bytes, at)),

@@ -1,4 +1,4 @@
-"""Makes random loops and scans of movement operators, with the results of ONNX's reference implementation."""
+"""Random loops and scans of movement operators, with the results of ONNX's reference implementation."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -8,12 +8,12 @@ TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
 
 
 class Nodes:
-    """A graph that is being built. Its names are unique."""
+    """A graph under construction, with unique names."""
 
     def __init__(self, prefix, chance, around=None):
         self.prefix, self.chance = prefix, chance
         self.nodes = []
-        # Constants are stored in the outermost graph or in the graph that reads them.
+        # Constants are stored in the outermost graph or where they are read.
         self.around = around
         self.initializers = []
 
@@ -24,7 +24,7 @@ class Nodes:
         return name
 
     def constant(self, value):
-        """Adds a constant: as an initializer or a node, in this graph or in the enclosing graph."""
+        """Adds a constant: an initializer or a node, of this or the enclosing graph."""
         if self.around is not None and self.chance.random() < 0.3:
             return self.around.constant(value)
         array = np.array(value, np.int64)
@@ -35,10 +35,10 @@ class Nodes:
         return name
 
     def graph(self, inputs, outputs):
-        """Returns the graph with these inputs and outputs. Each is a name and a type."""
+        """Inputs and outputs are names with types."""
 
         def info(name, kind):
-            # Tensors of integers and booleans are scalars.
+            # Integers and booleans are scalars.
             return helper.make_tensor_value_info(name, TYPES[kind], None if kind == "f" else ())
 
         infos = [[info(*each) for each in side] for side in (inputs, outputs)]
@@ -51,7 +51,7 @@ def reversed_along(nodes, of, axis):
 
 
 def rolled_by(nodes, of, axis, by):
-    """Rolls the data by a number that is computed."""
+    """Rolls by a number that is computed."""
     shape = nodes.add("Shape", of)
     size = nodes.add("Gather", shape, nodes.constant(axis))
     indices = nodes.add("Range", nodes.constant(0), size, nodes.constant(1))
@@ -59,7 +59,7 @@ def rolled_by(nodes, of, axis, by):
 
 
 def longer(nodes, of, axis):
-    """Appends the first slice of the data to the data."""
+    """Appends the first slice to the data."""
     first = nodes.add("Slice", of, nodes.constant([0]), nodes.constant([1]), nodes.constant([axis]))
     return nodes.add("Concat", of, first, axis=axis)
 
@@ -74,7 +74,7 @@ def every_other_time(nodes, of, axis, number):
 
 
 def again(nodes, of, axis, number):
-    """Moves the data in a nested loop. A number is the count of iterations."""
+    """Moves the data in a nested loop with `number` iterations."""
     inner = Nodes(f"{nodes.prefix}{len(nodes.nodes)}_", nodes.chance, nodes)
     names = [f"{inner.prefix}{name}" for name in ("i", "goes", "data")]
     moved = rolled_by(inner, names[2], axis, inner.add("Add", names[0], number))
@@ -84,7 +84,7 @@ def again(nodes, of, axis, number):
 
 
 def moved(nodes, of, rank, number, may_grow):
-    """Moves the data by random operators. The sizes do not change, unless `may_grow` is set."""
+    """Moves the data at random, without changing sizes unless `may_grow`."""
     for _ in range(nodes.chance.randint(1, 3)):
         axis, way = nodes.chance.randrange(rank), nodes.chance.randrange(6)
         if way == 0:
@@ -108,7 +108,7 @@ def model_of(outer, inputs, outputs):
 
 
 def some_loop(chance):
-    """Returns a random loop, its inputs, and the reference's outputs."""
+    """Returns a loop, its inputs, and the reference's outputs."""
     rank = chance.randint(1, 3)
     sizes = [chance.randint(1, 4) for _ in range(rank)]
     inputs = {"x": np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)}
@@ -126,7 +126,7 @@ def some_loop(chance):
     carried = moved(body, "data", rank, "i", may_grow=True)
     next_number = body.add("Add", "i", body.constant(1))
     goes = body.add("Less", next_number, body.constant(chance.randint(1, 5)))
-    # The reference follows the specification only if it stacks lists.
+    # Only for stacked lists does the reference follow the specification.
     first = body.add("Slice", body.add("Reshape", carried, body.constant([-1])), body.constant([0]), body.constant([1]))
     graph = body.graph([("i", "i"), ("goes", "b"), ("data", "f")], [(goes, "b"), (carried, "f"), (first, "f")])
     read = [chance.choice([most, most, ""]), truth, "x"]
@@ -136,8 +136,8 @@ def some_loop(chance):
 
 
 def some_scan(chance):
-    """A random scan, its inputs, and the reference's outputs. The reference can only scan the first axis forward. So
-    other axes and directions are changed before the scan, and changed back after it."""
+    """Returns a scan, its inputs, and the reference's outputs. The reference can only scan the first axis forward, so
+    other axes and directions are changed before the scan and changed back after it."""
     count, steps = chance.randint(1, 2), chance.randint(1, 4)
     state = np.arange(6, dtype=np.float32).reshape(2, 3)
     outer = Nodes("o", chance)

@@ -1,4 +1,4 @@
-"""Compares OpenVINO's arithmetic layers on constants with OpenVINO. The numbers are small enough for every type."""
+"""Arithmetic layers on constants, compared with OpenVINO. The numbers are small enough for every type."""
 
 import numpy as np
 import openvino as ov
@@ -17,7 +17,7 @@ TYPES = [np.int32, np.int64, np.float32]
 
 
 def some(chance, sizes, dtype, least=-9):
-    """Returns random numbers of a type. For floats, some are halves."""
+    """Random numbers; some floats are halves."""
     count = int(np.prod(sizes))
     numbers = np.array([chance.randint(least, 9) for _ in range(count)])
     if dtype == np.float32:
@@ -26,7 +26,7 @@ def some(chance, sizes, dtype, least=-9):
 
 
 def some_sizes(chance):
-    """Returns two shapes that can be broadcast with each other."""
+    """Two shapes that broadcast with each other."""
     sizes = [chance.randint(1, 3) for _ in range(chance.randint(0, 3))]
     part = sizes[chance.randint(0, len(sizes)) :]
     return sizes, [chance.choice([1, size]) for size in part]
@@ -47,7 +47,7 @@ def some_model(kind, chance):
             inputs = [each > 0 for each in inputs]
         elif kind in ("Divide", "FloorMod", "Mod"):
             inputs[1][inputs[1] == 0] = 1
-            # OpenVINO drops the sign of a remainder of zero, so no remainder of floats is zero.
+            # OpenVINO drops the sign of a remainder of zero, so floats have none.
             if kind != "Divide" and dtype == np.float32:
                 inputs[0] += np.float32(0.125)
         elif kind == "Power":

@@ -1,5 +1,4 @@
-"""Makes random movement layers of OpenVINO for tensors of given sizes. If OpenVINO may deviate from its
-specification, a layer comes with the result that the specification requires."""
+"""Random movement layers of OpenVINO, with the result that the specification requires if OpenVINO may deviate from it."""
 
 import math
 from collections.abc import Callable
@@ -9,18 +8,18 @@ import numpy as np
 
 
 class Elements(np.ndarray):
-    """Elements of the tensor's type, given by their indices. Index 0 is a zero."""
+    """Elements of the tensor's type, by index. Index 0 is a zero."""
 
 
 @dataclass
 class Layer:
-    """A layer with its inputs in addition to the tensor: lists of integers of the same type, and elements."""
+    """A layer and its other inputs: lists of integers of one type, and elements."""
 
     name: str
     version: str
     inputs: list = field(default_factory=list)
     attributes: dict = field(default_factory=dict)
-    # The result for an array, as the specification defines it.
+    # The specified result for an array.
     said: Callable | None = None
 
     def __str__(self):
@@ -28,7 +27,7 @@ class Layer:
 
 
 def called(chance, axis, rank):
-    """Returns an axis as a positive or a negative number."""
+    """A positive or a negative number."""
     return axis - rank if chance.random() < 0.3 else axis
 
 
@@ -47,7 +46,7 @@ def transpose(chance, sizes):
 def roll(chance, sizes):
     axes = [chance.randrange(-len(sizes), len(sizes)) for _ in range(chance.randint(1, len(sizes) + 1))]
     if len(axes) == 1 and chance.random() < 0.5:
-        # The specification allows one shift for several axes, but OpenVINO refuses it.
+        # OpenVINO refuses one shift for several axes, which the specification allows.
         return Layer("Roll", "opset7", [chance.randint(-9, 9), axes])
     return Layer("Roll", "opset7", [[chance.randint(-9, 9) for _ in axes], axes])
 
@@ -72,7 +71,7 @@ def reverse_sequence(chance, sizes):
 
 
 def factors(chance, count, most):
-    """Returns sizes whose product is this number of elements."""
+    """Sizes with this product."""
     sizes = []
     while len(sizes) < most and (count > 1 or chance.random() < 0.3):
         sizes.append(chance.choice([each for each in range(1, count + 1) if count % each == 0]))
@@ -101,7 +100,6 @@ def squeeze(chance, sizes):
     attributes = {}
     axes = ones
     if version == "opset15" and chance.random() < 0.5:
-        # Axes of other sizes are kept.
         attributes, axes = {"allow_axis_skip": True}, list(range(len(sizes)))
     if not axes:
         return None
@@ -127,7 +125,7 @@ def cuts(chance, count):
 
 
 def part(size, start, stop, step):
-    """Returns the slice of an axis. A backward slice that starts before the first element begins at the first."""
+    """A backward slice that starts before the first element begins at the first."""
     return slice(max(start, -size) if step < 0 and start is not None else start, stop, step)
 
 
@@ -139,7 +137,7 @@ def slice_of(chance, sizes):
 
 
 def strided_slice(chance, sizes):
-    """Returns a strided slice with entries of all kinds: axis, new axis, shrunk axis, ellipsis."""
+    """Entries of all kinds: axis, new axis, shrunk axis, ellipsis."""
     own = chance.randint(0, len(sizes))
     kinds = chance.choices(["part", "part", "all", "shrink_axis"], k=own)
     kinds += ["new_axis"] * chance.choice([0, 0, 0, 1, 2])
@@ -203,7 +201,7 @@ def space_to_depth(chance, sizes):
 
 
 def dividing(chance, sizes):
-    """Returns an axis and a number of equal parts. Returns None if no axis can be divided."""
+    """An axis and a number of equal parts, or None."""
     found = [(axis, parts) for axis, size in enumerate(sizes) for parts in range(2, size + 1) if size % parts == 0]
     return chance.choice(found) if found else None
 
@@ -292,7 +290,7 @@ def space_to_batch(chance, sizes):
         return None
     block = [1] + [chance.randint(1, 3) for _ in sizes[1:]]
     begins = [0] + [chance.randint(0, 3) for _ in sizes[1:]]
-    # The data is padded to whole blocks.
+    # Pads to whole blocks.
     ends = [0] + [-(size + begin) % side for size, begin, side in zip(sizes[1:], begins[1:], block[1:])]
 
     def said(data):
@@ -315,7 +313,7 @@ def identity(chance, sizes):
     return Layer("Identity", "opset16", said=lambda data: data)
 
 
-# The formulas for coordinates and rounding come from the program in the specification.
+# The formulas of the specification's own program.
 ORIGINAL = {
     "half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5,
     "pytorch_half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5 if resized > 1 else 0.0,
@@ -333,13 +331,13 @@ NEAREST = {
 
 
 def whole(x):
-    """Rounds a number that differs from an integer only by a rounding error."""
+    """Removes a rounding error near an integer."""
     return x + 1 - 1 if (x + 1) % 1 == 0 else x
 
 
 def interpolated(data, axes, to, scales, attributes):
-    """Interpolates as the specification requires, with two exceptions: axes whose size does not change are not
-    resized, as in OpenVINO itself, and rounding errors have no effect."""
+    """Interpolates as specified, except that axes of unchanged size are not resized, as in OpenVINO, and that rounding
+    errors have no effect."""
     pads = [attributes.get(name, [0] * data.ndim) for name in ("pads_begin", "pads_end")]
     data = np.pad(data, list(zip(*pads)))
     original = ORIGINAL[attributes["coordinate_transformation_mode"]]
@@ -383,7 +381,7 @@ def interpolate(chance, sizes):
 
 
 def interpolate_1(chance, axes, to):
-    # OpenVINO treats the list of axes as a set.
+    # OpenVINO treats axes as a set.
     axes = sorted(axes)
     attributes = {"axes": np.array(axes), "mode": "nearest", "align_corners": chance.random() < 0.5}
     mode = "align_corners" if attributes["align_corners"] else "asymmetric"
@@ -411,12 +409,12 @@ def gather(chance, sizes):
     version = chance.choice(["opset1", "opset7", "opset8", "opset8"])
     batch = 0 if version == "opset1" else chance.randint(0, axis)
     if math.prod(sizes[:axis]) == 1:
-        # In this case, OpenVINO reads out of bounds.
+        # OpenVINO reads out of bounds.
         batch = 0
     shape = [*sizes[:batch], *more_sizes(chance, 0, 2)]
     indices = some_indices(chance, sizes[axis], shape, version == "opset8")
     if version == "opset8" and chance.random() < 0.3:
-        # Indices outside the axis read zeros.
+        # These read zeros.
         indices.flat[0] = chance.choice([sizes[axis], -sizes[axis] - 1, 1000])
     attributes = {}
     if version != "opset1":
@@ -484,7 +482,7 @@ def scatter_nd(chance, sizes):
 
 def scatter_update(chance, sizes):
     axis = chance.randrange(len(sizes))
-    # The specification allows a scalar index without an axis, but OpenVINO refuses it.
+    # OpenVINO refuses a scalar index without an axis, which the specification allows.
     shape = more_sizes(chance, 1, 2)
     indices = some_indices(chance, sizes[axis], shape, False)
     new = elements([*sizes[:axis], *shape, *sizes[axis + 1 :]])
@@ -509,7 +507,7 @@ def slice_scatter(chance, sizes):
         cut[axis] = part(sizes[axis], *bounds)
     new = elements(np.empty(sizes)[tuple(cut)].shape)
     if new.size == 0:
-        # OpenVINO does not support empty constants.
+        # OpenVINO has no empty constants.
         return None
 
     def said(data):
@@ -530,7 +528,7 @@ def extract_image_patches(chance, sizes):
     return Layer("ExtractImagePatches", "opset3", [], attributes)
 
 
-# Each function makes a layer for a tensor of the given sizes. It returns None if no layer fits.
+# Each makes a layer for a tensor of these sizes, or returns None.
 LAYERS = [
     *(transpose, roll, reverse, reverse_sequence, reshape, squeeze, unsqueeze, slice_of, strided_slice, tile),
     *(depth_to_space, space_to_depth, shuffle_channels, split, variadic_split, pad, broadcast, batch_to_space),

@@ -1,4 +1,4 @@
-//! Random models that are planned and run. Each element is compared with the result of tracing it alone.
+//! Random models that are planned and run. Each element is compared with its own trace.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
@@ -20,10 +20,10 @@ fn shape(sizes: &[usize]) -> Shape {
 trait Cases {
     fn map(&mut self, of: &Shape) -> IndexMap;
 
-    /// Returns a model with two inputs, a constant, and tensors made from them.
+    /// Two inputs, a constant, and tensors made from them.
     fn model(&mut self) -> ResolvedModel;
 
-    /// Joins a tensor with others that match it along one axis.
+    /// The others match the tensor along one axis.
     fn joined(&mut self, program: &mut Program, first: TensorId);
 }
 
@@ -65,7 +65,7 @@ impl Cases for Choices {
             let elements = [24, 36, 60, 17][self.below(4)];
             program.given(shape(&self.sizes(elements)), DType::U16).unwrap();
         }
-        // The padding is a constant of the model or a fill of the program.
+        // A constant of the model, or a fill of the program.
         let pad = Bytes::from_static(&[0xfe, 0xca]);
         let mut constants = Vec::new();
         if self.below(2) == 0 {
@@ -111,14 +111,14 @@ impl Cases for Choices {
     }
 }
 
-/// Returns a model whose tensors all have the same element type.
+/// All tensors have the same element type.
 fn model(program: Program, element: ElementType, constants: Vec<Constant>) -> ResolvedModel {
     let info = |index| TensorInfo { element, name: format!("t{index}") };
     let infos = (0..program.tensors().len()).map(info).collect();
     ResolvedModel::new(program, infos, constants).unwrap()
 }
 
-/// Traces the element at an index of a tensor back to an input.
+/// Traces an element back to an input.
 fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[usize]) -> u16 {
     let mut index = index.to_vec();
     loop {
@@ -196,7 +196,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
         passes += planned.passes().len();
         tensors += program.tensors().len() - 3;
     }
-    // Of each model, at least the two outputs are written, and few intermediate tensors.
+    // Each model writes at least its two outputs, and few intermediate tensors.
     assert!(passes < 6000 * 5 / 2 && passes < tensors, "{passes} passes for {tensors} tensors");
 }
 
@@ -216,7 +216,7 @@ fn texts_are_moved_and_repeated() {
     assert_eq!(planned.passes().len(), 1);
 }
 
-/// The parts of a joined tensor meet within a byte. Either part may be written first.
+/// The parts of a joined tensor share a byte. Either may be written first.
 #[test]
 fn packed_parts_that_meet_within_a_byte_are_whole() {
     for swapped in [false, true] {
@@ -238,8 +238,7 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
     }
 }
 
-/// Unused bits of an output keep their values, because they may belong to a larger tensor. This is also
-/// true if an output is returned twice.
+/// Unused bits of an output may belong to a larger tensor. Also if an output is returned twice.
 #[test]
 fn bits_beside_packed_outputs_stay() {
     let mut program = Program::new();
@@ -314,7 +313,7 @@ fn buffers_that_do_not_fit_are_refused() {
     assert_eq!(out, [3, 0, 2, 0, 1, 0]);
 }
 
-/// A transpose whose order is an input. The elements of the other inputs decide nothing.
+/// The order of the transpose is an input. Other inputs decide nothing.
 #[test]
 fn a_model_says_whose_elements_decide() {
     let layer = |id: usize, kind: &str, of: &str| {

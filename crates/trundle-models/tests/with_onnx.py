@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-It runs the tests of movement operators. If other opset versions of an operator accept the same model, it also runs
-the test with these versions. It runs the tests of arithmetic, also in loops, with constants instead of inputs. Then it
-compares exported PyTorch modules (with_torch.py), random resizes, and random loops (onnx_loops.py) with ONNX's
-reference implementation.
+Runs the tests of movement operators, also with each other opset version that accepts the same model, and those of
+arithmetic, also in loops, with constants instead of inputs. Then it compares exported PyTorch modules (with_torch.py),
+random resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
@@ -31,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Only tests whose models consist of the following operators are run.
+# Tests of models of these operators only.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -39,21 +38,20 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of the following operators get constants instead of inputs, because arithmetic needs known values.
+# Tests of these get constants instead of inputs, because arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of loops are also run, if their bodies consist of the operators above.
+# Tests of these, if the bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
-# Valid reasons to refuse a test of arithmetic: types smaller than a byte, strings, and results out of
-# range.
+# Valid reasons to refuse arithmetic: types smaller than a byte, strings, and results out of range.
 NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
 
-# Patterns for the names of tests that must be refused, each with a part of the error message.
+# Tests that must be refused, with a part of the message.
 REFUSED = {
     "test_if_opt": "graphs or lists of tensors",
     "test_if_seq": "graphs or lists of tensors",
@@ -74,17 +72,17 @@ REFUSED = {
     "test_training_dropout_mask": "this node is training",
 }
 
-# Attributes whose default value has the same effect as omitting them.
+# Attributes whose default has the same effect as omitting them.
 NEUTRAL = {
     *("allowzero", "dtype", "k", "upper", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
 }
 
-# Values of attributes, with the first opset that has them.
+# Values that exist only since an opset.
 SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
 
 
 def saved(path, array):
-    """Saves an array for the program. If .npy does not have the type, the bits of the elements are saved."""
+    """Types that .npy does not have are saved as their bits."""
     array = np.asarray(array)
     if array.dtype.kind == "V" or array.dtype.num >= 256:
         array = array.view(f"u{array.dtype.itemsize}")
@@ -94,7 +92,7 @@ def saved(path, array):
 
 
 def ran(program, model, inputs):
-    """Runs the program on a model. Returns the outputs by name, or the error message."""
+    """Returns the outputs by name, or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -114,7 +112,7 @@ def ran(program, model, inputs):
 
 
 def difference(model, found, expected):
-    """Describes how the outputs differ from the expected outputs. Returns an empty text if they do not."""
+    """Returns an empty text if there is no difference."""
     for info, array in zip(model.graph.output, expected, strict=True):
         if isinstance(array, TensorProto):
             array = numpy_helper.to_array(array)
@@ -129,12 +127,12 @@ def difference(model, found, expected):
 
 
 def refusal_due(name):
-    """Returns the expected part of the error message, if the test must be refused."""
+    """Returns a part of the message, if the test must be refused."""
     return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
 
 
 def forms(model):
-    """Returns the model. For a single operator, also returns it for each other opset version that accepts the model."""
+    """Returns the model, and for a single operator, the model with each other opset version that accepts it."""
     (opset,) = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     yield opset, model
     if len(model.graph.node) != 1 or model.functions:
@@ -167,7 +165,7 @@ def forms(model):
 
 
 def check_test(program, test):
-    """Runs a test. Returns whether it passed or was refused, the number of other opsets, and what went wrong."""
+    """Returns whether the test passed or was refused, the number of other opsets, and what went wrong."""
     counts, wrong = Counter(), []
     due = refusal_due(test.name)
     for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
@@ -187,7 +185,7 @@ def check_test(program, test):
 
 
 def with_constants(model, inputs):
-    """Returns the model with constants instead of inputs."""
+    """Replaces inputs by constants."""
     own = onnx.ModelProto()
     own.CopyFrom(model)
     for info, array in zip(model.graph.input, inputs, strict=True):
@@ -224,7 +222,7 @@ def check_arithmetic(program, test):
                 wrong.append(f"{test.name}: {refusal}")
             continue
         problem = difference(model, found, expected)
-        # The last bit of sums and powers in f32 may differ from the reference.
+        # Sums and powers in f32 may differ in the last bit.
         if problem and not all(
             np.allclose(found[info.name], array, rtol=1e-6, atol=0, equal_nan=True)
             for info, array in zip(model.graph.output, expected, strict=True)
@@ -235,7 +233,7 @@ def check_arithmetic(program, test):
 
 
 def check_module(program, name, model):
-    """Compares a saved PyTorch module (with_torch.py) with the reference. Returns what went wrong, if anything."""
+    """Compares a PyTorch module of with_torch.py with the reference."""
     sizes = name.split(" ")[2].split("+")
     shapes = [[int(size) for size in shape.split("x")] for shape in sizes]
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -247,7 +245,7 @@ def check_module(program, name, model):
 
 
 def some_resize(chance):
-    """Returns a random nearest-neighbour resize, and its data."""
+    """Returns a nearest-neighbour resize, and its data."""
     rank = chance.randint(1, 4)
     sizes = [chance.randint(1, 9) for _ in range(rank)]
     data = np.arange(int(np.prod(sizes)), dtype=np.float32).reshape(sizes) + 1
@@ -266,9 +264,8 @@ def some_resize(chance):
         begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
         inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
         attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
-    # In two modes, the reference deviates from the specification if scales are given. It does not take into
-    # account that the part makes the output smaller, and it compares the output size with 1 before rounding
-    # it down.
+    # With scales, the reference deviates in these modes: it ignores that the part makes the output smaller, and
+    # compares the output size with 1 before rounding it down.
     only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
     if chance.random() < 0.5 or only_sizes:
         names[3] = "sizes"
@@ -285,9 +282,9 @@ def some_resize(chance):
 
 
 class Coordinates:
-    """Records the coordinates that the reference uses. If a coordinate exceeds an integer only by a rounding error,
-    the reference uses the integer in one place but not in another. Except in mode ceil, it then reads the element
-    before the right one."""
+    """Records the reference's coordinates. For a coordinate within a rounding error above an integer, the reference
+    uses the integer in one place but not in another. Except in mode ceil, it then reads the element before the right
+    one."""
 
     def __init__(self):
         self.made = []
@@ -300,14 +297,14 @@ class Coordinates:
         return found
 
     def is_accident(self, mode):
-        """Returns whether the reference has read the element before the right one since the last call."""
+        """Whether this has happened since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)
 
 
 def check_resize(program, chance, coordinates):
-    """Compares a random resize with the reference. Returns whether the resize was valid."""
+    """Returns whether the resize was valid."""
     attributes, names, inputs = some_resize(chance)
     node = helper.make_node("Resize", names, ["y"], **attributes)
     types = {"sizes": TensorProto.INT64}
@@ -331,7 +328,6 @@ def check_resize(program, chance, coordinates):
 
 
 def check_loop(program, make, chance):
-    """Compares a random loop or scan with the reference."""
     model, inputs, expected = make(chance)
     found, refusal = ran(program, model, list(inputs.values()))
     problem = refusal or difference(model, found, expected)
@@ -345,7 +341,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="name every test")
     arguments = parser.parse_args()
-    # The package creates tests that compute together with the others, and warns about them.
+    # The package warns about tests that compute, which it creates with the others.
     warnings.filterwarnings("ignore")
     program = str(arguments.program.resolve())
 
@@ -354,7 +350,7 @@ def main():
         return {node.op_type for node in nodes}
 
     def has_loop(test):
-        """Returns whether the graph and its bodies contain loops and otherwise only supported operators."""
+        """Whether there are loops, and otherwise only supported operators."""
         nodes, found = list(test.model.graph.node), set()
         while nodes:
             node = nodes.pop()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the results of random models of OpenVINO's movement layers with those of OpenVINO.
+"""Compares random models of OpenVINO's movement layers with OpenVINO.
 
 If OpenVINO may deviate from the specification of a layer, the result is compared with the specification instead.
 
@@ -29,7 +29,7 @@ from openvino.utils.node_factory import NodeFactory
 from openvino_arithmetic import KINDS, some_model
 from openvino_layers import LAYERS, Elements, Layer
 
-# The number of integers that each type represents exactly. OpenVINO stores some types as others.
+# How many integers each type represents exactly. OpenVINO stores some types as others.
 NUMBERS = {
     **{"f32": 2**20, "f64": 2**20, "i32": 2**20, "i64": 2**20, "u32": 2**20, "u64": 2**20, "f16": 2048, "bf16": 256},
     **{"i16": 2**15, "u16": 2**15, "i8": 128, "u8": 256, "boolean": 2, "u4": 16, "i4": 8, "f8e4m3": 16, "f8e5m2": 8},
@@ -43,19 +43,19 @@ def create(name, version, inputs, attributes):
 
 
 def of_type(entries, element):
-    """Returns a constant of a type, with `numbers` as its elements."""
+    """`entries` as elements of a type."""
     numbers = np.asarray(entries)
     return opset1.constant(numbers % NUMBERS[element.get_type_name()], dtype=element)
 
 
 class Model:
-    """A random model: its inputs, and its layers with the indices of the tensors that each layer reads."""
+    """Inputs, and layers with the indices of the tensors that they read."""
 
     def __init__(self, seed, layers):
         self.chance = random.Random(seed)
         self.inputs = []
         self.layers = []
-        # All lists: their types, their elements, and the form that each has in the model.
+        # Types and elements of all lists, and the form of each in the model.
         self.lists = []
         self.forms = None
         count = self.chance.randint(2, layers) if layers > 1 and self.chance.random() < 0.7 else 1
@@ -84,7 +84,7 @@ class Model:
         return [opset1.parameter(sizes, getattr(Type, element), f"x{at}") for at, (sizes, element) in inputs]
 
     def add_layer(self):
-        """Adds a layer that fits one of the tensors. The newest tensors are preferred."""
+        """Adds a layer that fits a tensor, preferably a new one."""
         makes = self.chance.choice([*LAYERS, None])
         for read in self.reading_order():
             sizes = list(self.tensors[read].get_shape())
@@ -113,7 +113,7 @@ class Model:
         return Layer("Concat", "opset1", [], {"axis": axis}), reads
 
     def takes(self, layer, reads):
-        """Adds a layer, unless its output is empty or too large, or OpenVINO refuses the layer."""
+        """Adds a layer, unless its output is empty or too large, or OpenVINO refuses it."""
         before = len(self.lists)
         layer.index_type = self.chance.choice([np.int32, np.int64])
         try:
@@ -129,7 +129,7 @@ class Model:
         return True
 
     def made(self, layer, tensors, listed):
-        """Creates the layer in OpenVINO. `listed` creates the lists of the layer."""
+        """`listed` creates the lists of the layer."""
         element = tensors[0].get_element_type()
         nodes = []
         for entries in layer.inputs:
@@ -146,7 +146,7 @@ class Model:
         return constant(entries, element)
 
     def form(self, entries):
-        """Returns how the model stores a list. Most lists are constants."""
+        """Most lists are constants."""
         if self.chance.random() < 0.7:
             return constant
         steps = np.unique(np.diff(entries)) if entries.ndim == 1 else []
@@ -158,14 +158,14 @@ class Model:
         return self.chance.choice(forms)
 
     def chosen_results(self):
-        """Returns all tensors that no layer reads, and some others. One of them may occur twice."""
+        """All tensors that no layer reads, and some others, one perhaps twice."""
         read = {at for _, reads in self.layers for at in reads}
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
     def built(self, by_texts=False, plain=True):
-        """Builds the model and the input data. The lists are constants, or have the forms that were drawn. With
-        `by_texts`, a layer whose result the specification gives becomes a gather of the elements of this result."""
+        """Builds the model, with lists as constants or in their forms, and the input data. With `by_texts`, layers with
+        a specified result become gathers of its elements."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]
@@ -194,7 +194,7 @@ class Model:
         return f"{self.inputs}: {layers}"
 
 
-# The forms of a list. Each function also gets the Parameter of the first input.
+# The forms of a list. Each also gets the first input's Parameter.
 
 
 def constant(entries, element, _=None):
@@ -230,7 +230,7 @@ def of_shape(entries, _, parameter):
 
 
 def as_said(layer, tensor):
-    """Returns the specified result of a layer: a gather from the elements of the tensor, followed by `elements`."""
+    """A gather from the elements of the tensor, followed by `elements`."""
     sizes, known = tuple(tensor.get_shape()), 128
     named = layer.said(np.arange(math.prod(sizes)).reshape(sizes) + known)
     flat = create("Reshape", "opset1", [tensor, constant(np.array([-1]), None)], {"special_zero": False})
@@ -239,7 +239,7 @@ def as_said(layer, tensor):
 
 
 def raw(array):
-    """Returns the bits of the array, if numpy does not have the type."""
+    """The bits, if numpy does not have the type."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
 
 
@@ -250,7 +250,7 @@ def tensor_of(node):
 
 
 def by_openvino(core, model, data):
-    """Returns the type, sizes and bytes of each of OpenVINO's outputs, or OpenVINO's error."""
+    """Type, sizes and bytes of each output, or the error."""
     try:
         request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
         request.infer([tensor_of(node) for node in data])
@@ -261,7 +261,7 @@ def by_openvino(core, model, data):
 
 
 def by_program(program, model, data, folder):
-    """Returns the type, sizes and bytes of each of the program's outputs, or the program's error."""
+    """Type, sizes and bytes of each output, or the error."""
     ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
     command = [program, "run", str(folder / "model.xml"), "--out-dir", str(folder / "out"), "--json", "--verify"]
     for parameter, node in zip(model.get_parameters(), data):
@@ -280,13 +280,12 @@ def by_program(program, model, data, folder):
 
 
 def filled(element, sizes, data):
-    """Clears the unused bits of the last byte."""
     bits = math.prod(sizes) * getattr(Type, element).bitwidth
     return element, sizes, data[:-1] + bytes([data[-1] & (1 << bits % 8) - 1]) if bits % 8 else data
 
 
 def difference(found, expected):
-    """Describes the differences. Returns an empty text if there are none."""
+    """Returns an empty text if there is no difference."""
     if isinstance(found, str):
         return str(found)
     for at, (own, due) in enumerate(zip(found, expected, strict=True)):
@@ -300,7 +299,7 @@ def difference(found, expected):
 
 
 def in_its_forms(model):
-    """Returns the model with its lists in their forms, unless OpenVINO infers wrong sizes for these forms."""
+    """Lists are in their forms, unless OpenVINO infers wrong sizes for these."""
     try:
         return model.built(plain=False)
     except RuntimeError:
@@ -308,7 +307,7 @@ def in_its_forms(model):
 
 
 def check(program, seed, layers):
-    """Runs a model in both. Returns what is to be counted, and what went wrong, if anything."""
+    """Returns what is to be counted, and what went wrong, if anything."""
     core, model, counts = the_core(), Model(seed, layers), Counter()
     kinds = [str(layer) for layer, _ in model.layers]
     expected = by_openvino(core, *model.built(by_texts=True))
@@ -324,7 +323,7 @@ def check(program, seed, layers):
     counts.update(set(kinds))
     counts["models alike"] += 1
     named = any(layer.said for layer, _ in model.layers)
-    # OpenVINO sometimes writes beyond the last packed element.
+    # OpenVINO sometimes writes beyond packed elements.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
     own = by_openvino(core, *model.built()) if named and not packed else expected
     if isinstance(own, str):
@@ -335,7 +334,7 @@ def check(program, seed, layers):
 
 
 def check_arithmetic(program, count):
-    """Runs this many arithmetic layers of each kind on constants, in both. Returns the differences."""
+    """Runs this many layers of each kind on constants in both, and returns the differences."""
     wrong, chance = [], random.Random(count)
     for kind in KINDS:
         for _ in range(count):

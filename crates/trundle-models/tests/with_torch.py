@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs PyTorch modules of pure movements through the program and compares the results bit for bit.
 
-Both of PyTorch's exporters export the modules, with fixed and with open sizes. The number of passes is also checked.
-`--save` writes the models to torch_modules.zip next to this file, so that with_onnx.py can run them without PyTorch.
+Both of PyTorch's exporters write them, for fixed and for open sizes. The number of passes is checked, too. `--save`
+writes the models to torch_modules.zip next to this file, so that with_onnx.py can run them without PyTorch.
 
     pip install torch==2.15.0 onnx==1.23.2 onnxscript numpy==2.4.6
     crates/trundle-models/tests/with_torch.py target/release/trundle
@@ -28,7 +28,7 @@ from torch.nn import functional
 
 
 class Module(nn.Module):
-    """A module whose forward method is a given function."""
+    """A function as a module."""
 
     def __init__(self, function):
         super().__init__()
@@ -292,7 +292,7 @@ EXPORTERS = ("torchscript", "dynamo")
 
 
 def exported(exporter, module, inputs, is_open, path):
-    """Exports the module to ONNX. If `is_open`, the size of axis 0 is left open."""
+    """If `is_open`, the size of axis 0 is left open."""
     names = [f"x{index}" for index in range(len(inputs))]
     is_batch = [tensor.shape[0] > 1 for tensor in inputs]
     if exporter == "torchscript":
@@ -307,7 +307,7 @@ def exported(exporter, module, inputs, is_open, path):
 
 
 def keep(archive, name, exporter, is_open, model, shapes):
-    """Adds a model to the archive, with the shapes for which it is run, and without notes of where it was created."""
+    """Adds a model with the shapes to run it for, without notes of where it was created."""
     kind = f"{exporter} {'open' if is_open else 'fixed'}"
     sizes = "+".join("x".join(str(size) for size in shape) for shape in shapes)
     model = onnx.load(model)
@@ -320,13 +320,13 @@ def keep(archive, name, exporter, is_open, model, shapes):
             noted.ClearField("metadata_props")
             noted.ClearField("doc_string")
     model.ClearField("doc_string")
-    # With these values, the archive is reproducible.
+    # Makes the archive reproducible.
     place = zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx")
     archive.writestr(place, model.SerializeToString(deterministic=True), zipfile.ZIP_DEFLATED, 9)
 
 
 def check(program, name, exporter, is_open, archive):
-    """Runs a module. Returns the number of passes and the outputs, or what went wrong."""
+    """Returns passes and outputs, or what went wrong."""
     function, *shapes = (MODULES | LOOPS[exporter])[name]
     module = Module(function).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
@@ -337,7 +337,7 @@ def check(program, name, exporter, is_open, archive):
         except Exception as error:  # the exporter raises exceptions of many kinds
             return "not exported", str(error).splitlines()[0][:100]
         if is_open:
-            # The exporter has not seen this batch size.
+            # A batch size that the exporter has not seen.
             inputs = tuple(torch.cat([x, x + 1]) if x.shape[0] > 1 else x for x in inputs)
         if archive:
             keep(archive, name, exporter, is_open, folder / "m.onnx", [tuple(x.shape) for x in inputs])

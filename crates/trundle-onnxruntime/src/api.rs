@@ -1,4 +1,4 @@
-//! Access to the C functions of an ONNX Runtime.
+//! The C functions of an ONNX Runtime.
 
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
@@ -7,13 +7,13 @@ use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatusPtr};
 
 use crate::failure::{Failure, Result};
 
-/// The API version of ONNX Runtime 1.17, the first version with shape inference for custom operators.
+/// ONNX Runtime 1.17 is the first with shape inference for custom operators.
 pub(crate) const VERSION: u32 = 17;
 
-/// The first API version. Every ONNX Runtime has it; later versions only append functions.
+/// Every ONNX Runtime has it; later versions only append functions.
 const FIRST_VERSION: u32 = 1;
 
-/// The function table of an ONNX Runtime. It is valid until the process ends.
+/// A function table, valid until the process ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Api(*const OrtApi);
 
@@ -23,8 +23,7 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// Returns the functions of version [`VERSION`]. If the runtime is too old, returns a status that says
-    /// so.
+    /// Returns the functions of version [`VERSION`], or a status if the runtime is too old.
     ///
     /// # Safety
     /// `base` must be the pointer that ONNX Runtime passes to a library of custom operators.
@@ -39,7 +38,7 @@ impl Api {
         if !of_ours.is_null() {
             return Ok(Api(of_ours));
         }
-        // A status can only be created with the functions of version 1.
+        // Without version 1, no status can be created.
         if of_first.is_null() {
             return Err(OrtStatusPtr(null_mut()));
         }
@@ -62,14 +61,14 @@ impl Api {
         unsafe { &*self.0 }
     }
 
-    /// Creates a status with an error message. The caller owns the status.
+    /// The caller owns the status.
     pub(crate) fn status(self, message: &str) -> OrtStatusPtr {
         let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
         // SAFETY: version 1 has this function; it copies the text.
         unsafe { ((*self.0).CreateStatus)(OrtErrorCode::ORT_FAIL, message.as_ptr()) }
     }
 
-    /// Calls a function that overwrites `result` with its result, and returns the result.
+    /// Calls a function that overwrites `result`, and returns the result.
     ///
     /// # Errors
     /// Returns the error of the function.
@@ -85,7 +84,7 @@ impl Api {
     /// Frees a status.
     ///
     /// # Errors
-    /// If the status is not null, returns its message.
+    /// The message of a status that is not null.
     pub(crate) fn check(self, status: OrtStatusPtr) -> Result<()> {
         if status.0.is_null() {
             return Ok(());

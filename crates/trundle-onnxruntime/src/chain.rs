@@ -1,4 +1,4 @@
-//! The operator `Chain`: applies a chain of operators, written as text, to a tensor.
+//! The operator `Chain`: applies a chain, written as text.
 
 use std::ffi::CStr;
 
@@ -40,7 +40,7 @@ impl Operator for Chained {
     }
 }
 
-/// Parses a chain. It must have one input.
+/// A chain must have one input.
 fn read(text: Vec<u8>) -> Result<Chain> {
     let text = String::from_utf8(text).map_err(|_| Failure("the chain is not UTF-8".to_owned()))?;
     let chain: Chain = text.parse().map_err(|error| Failure(format!("{error}")))?;

@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::failure::{Failure, Result};
 use crate::tensor::{Input, Output};
 
-/// A kernel call. It gives access to the inputs and outputs of the call.
+/// A kernel call, with its inputs and outputs.
 pub(crate) struct Context {
     pub(crate) api: Api,
     pub(crate) pointer: *mut OrtKernelContext,
@@ -69,7 +69,7 @@ impl Context {
     }
 }
 
-/// Returns an error if the type of an output differs from its type in the graph.
+/// Refuses a type that differs from the graph's.
 fn check(element: ElementType, declared: Option<ElementType>) -> Result<()> {
     match declared {
         Some(declared) if declared == element => Ok(()),

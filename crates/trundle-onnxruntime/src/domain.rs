@@ -14,19 +14,18 @@ use crate::operator::{Declared, custom_op};
 use crate::reverse_subsequences::ReverseSubsequences;
 use crate::roll::Roll;
 
-/// The domain with all operators, for one ONNX Runtime. It is never freed, because it is not known when the
-/// last session that uses it ends.
+/// The domain with all operators. It is never freed, because it is not known when the last session that uses it ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Domain(pub(crate) *mut OrtCustomOpDomain);
 
 // SAFETY: ONNX Runtime only reads the domain once all operators are added.
 unsafe impl Send for Domain {}
 
-/// The domains that have been created, one for each ONNX Runtime in the process (normally one).
+/// One domain for each ONNX Runtime in the process (normally one).
 static DOMAINS: Mutex<Vec<(Api, Domain)>> = Mutex::new(Vec::new());
 
 impl Domain {
-    /// Returns the domain for this ONNX Runtime. The first call creates it.
+    /// Returns the domain, which the first call creates.
     pub(crate) fn of(api: Api) -> Result<Domain> {
         let mut made = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, domain)) = made.iter().find(|(of, _)| *of == api) {

@@ -1,25 +1,24 @@
-//! Converts ONNX Runtime's element types.
+//! ONNX Runtime's element types.
 
 use trundle::DType;
 use trundle_models::{ElementType, onnx};
 
 use crate::failure::{Failure, Result};
 
-/// The type numbers that differ: the number in `ONNXTensorElementDataType`, and the number in ONNX's
-/// `TensorProto.DataType`.
+/// Numbers in `ONNXTensorElementDataType` that differ from those in ONNX's `TensorProto.DataType`, which come second.
 const DIFFERENT: [(i32, i32); 3] = [(24, 25), (25, 26), (26, 24)];
 
-/// Returns the element type for a type number of ONNX Runtime.
+/// The element type of a type number.
 ///
 /// # Errors
-/// Returns an error for unknown numbers, such as types of later versions.
+/// Unknown numbers, such as types of later versions.
 pub(crate) fn element_of(number: i32) -> Result<ElementType> {
     let of = DIFFERENT.iter().find(|(own, _)| *own == number).map_or(number, |(_, onnx)| *onnx);
     let unknown = || Failure(format!("ONNX Runtime's element type {number} is not supported"));
     onnx::element_of(of).ok_or_else(unknown)
 }
 
-/// Returns the type number of an element type; `None` if several types are moved as this type.
+/// `None` if several types are moved as this type.
 pub(crate) fn number_of(element: ElementType) -> Option<i32> {
     // Both FNUZ types are moved as opaque bytes, so there are two numbers.
     let is_unique = element != ElementType::Fixed(DType::Bytes(1));

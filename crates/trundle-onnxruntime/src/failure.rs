@@ -1,4 +1,4 @@
-//! Errors of a call, and their conversion to a status of ONNX Runtime.
+//! Errors of a call, and their statuses.
 
 use std::any::Any;
 use std::ffi::CStr;
@@ -15,12 +15,10 @@ pub(crate) struct Failure(pub(crate) String);
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// Adds the name of an input or output at the beginning of the message.
     pub(crate) fn of(self, what: &str, number: usize) -> Failure {
         Failure(format!("{what} {number}: {}", self.0))
     }
 
-    /// Adds the name of an attribute at the beginning of the message.
     pub(crate) fn of_attribute(self, name: &CStr) -> Failure {
         Failure(format!("attribute {}: {}", name.to_string_lossy(), self.0))
     }
@@ -38,7 +36,7 @@ macro_rules! from {
 
 from!(trundle::Error, trundle::ShapeError, trundle::ChainError, trundle_models::Error);
 
-/// Runs `work`. If it returns an error or panics, returns a status with a message that begins with `label`.
+/// Turns an error or panic of `work` into a status with a message that begins with `label`.
 pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     let problem = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return OrtStatusPtr(null_mut()),

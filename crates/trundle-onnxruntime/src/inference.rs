@@ -11,13 +11,12 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, Result};
 use crate::tensor::{dimensions, type_of};
 
-/// A node for which ONNX Runtime asks for the types and shapes of the outputs.
+/// A node whose output types and shapes ONNX Runtime requests.
 pub(crate) struct Inference {
     api: Api,
     context: *const OrtShapeInferContext,
 }
 
-/// The known type and shape of an input or output.
 pub(crate) struct Known<E = ElementType> {
     pub(crate) element: E,
     pub(crate) sizes: Vec<Size>,
@@ -26,7 +25,7 @@ pub(crate) struct Known<E = ElementType> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     Fixed(usize),
-    /// A symbolic size. Sizes with the same name are equal.
+    /// A symbolic size. Equal names mean equal sizes.
     Named(String),
 }
 
@@ -37,7 +36,7 @@ impl Inference {
         Inference { api, context }
     }
 
-    /// Returns the types and shapes of all inputs.
+    /// The types and shapes of all inputs.
     ///
     /// # Errors
     /// As [`Inference::input`].
@@ -52,8 +51,7 @@ impl Inference {
     /// Returns the type and shape of an input.
     ///
     /// # Errors
-    /// Returns an error if an axis has neither a size nor a name. An input of unknown rank cannot be
-    /// distinguished from a scalar.
+    /// If an axis has neither a size nor a name. An input of unknown rank looks like a scalar.
     pub(crate) fn input(&self, number: usize) -> Result<Known> {
         // SAFETY: the context and the returned info belong to the current call.
         let info = self.api.get(null_mut(), |api, info| unsafe {
@@ -79,7 +77,6 @@ impl Inference {
         if sizes.is_empty() { Err(unknown()) } else { Ok(Known { element, sizes }) }
     }
 
-    /// Returns the bytes of a string attribute.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
         let functions = self.api.functions();
         let (mut attribute, mut size) = (null(), 0);
@@ -93,8 +90,8 @@ impl Inference {
             let _ = self.api.check(read(attribute, kind, null_mut(), 0, &mut size));
             let mut text = vec![0u8; size];
             self.api.check(read(attribute, kind, text.as_mut_ptr().cast(), size, &mut size))?;
-            // ONNX Runtime 1.17 and some later versions return the terminating zero as part of the text. A
-            // chain cannot end with a zero. For a model, inference returns nothing anyway.
+            // ONNX Runtime 1.17 and some later versions include the terminating zero. A chain cannot end with one, and
+            // for a model, inference returns nothing anyway.
             while text.last() == Some(&0) {
                 text.pop();
             }
@@ -129,7 +126,7 @@ impl Inference {
             let typed = self.api.check((functions.SetTensorElementType)(info, element));
             let rank = sizes.len();
             let shaped = self.api.check((functions.SetDimensions)(info, numbers.as_ptr(), rank));
-            // Version 1.17 requires a name for every size; the name is empty for fixed sizes.
+            // Version 1.17 requires names for all sizes, which are empty for fixed sizes.
             let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
             let named = (functions.SetSymbolicDimensions)(info, names.as_mut_ptr(), rank);
             let said = typed.and(shaped).and(self.api.check(named));

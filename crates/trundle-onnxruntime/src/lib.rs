@@ -1,7 +1,7 @@
 //! Custom operators for ONNX Runtime, in the domain `trundle`, version 1.
 //!
-//! A library exports ONNX Runtime's entry point `RegisterCustomOps`, which calls [`register`]. The library
-//! is not linked to ONNX Runtime, because the entry point receives all functions of ONNX Runtime.
+//! A library exports ONNX Runtime's entry point `RegisterCustomOps`, which calls [`register`]. It is not linked to ONNX
+//! Runtime, because the entry point receives all functions.
 //!
 //! | operator | inputs | attributes | output |
 //! |---|---|---|---|
@@ -10,9 +10,8 @@
 //! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as DirectML defines it |
 //! | `Chain` | `data` | `chain`: a chain in the chain language, as text | the result of the chain |
 //!
-//! For each call, `context.rs` wraps the call, and `tensor.rs` wraps its inputs and outputs as slices. The
-//! operator finds or makes a plan. The plan runs on the threads of the session (`pool.rs`). An error or
-//! panic becomes a status (`failure.rs`).
+//! `context.rs` wraps a call, and `tensor.rs` its inputs and outputs as slices. The operator finds or makes a plan,
+//! which runs on the threads of the session (`pool.rs`). An error or panic becomes a status (`failure.rs`).
 #![allow(unsafe_code)]
 
 mod api;

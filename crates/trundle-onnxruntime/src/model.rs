@@ -1,4 +1,4 @@
-//! The operator `Move`: applies a model of movement operators to tensors.
+//! The operator `Move`: applies a model of movement operators.
 
 use std::ffi::CStr;
 
@@ -17,7 +17,7 @@ use crate::tensor::{Input, Output};
 pub(crate) struct ModelOperator {
     model: Model,
     plans: PlanCache,
-    /// The types that the graph states for the outputs.
+    /// The output types that the graph states.
     declared: Vec<Option<ElementType>>,
 }
 
@@ -66,7 +66,7 @@ impl Operator for ModelOperator {
 }
 
 impl ModelOperator {
-    /// Checks that the inputs have the types for which the kernel was created.
+    /// The types must be those for which the kernel was created.
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
@@ -85,10 +85,10 @@ impl ModelOperator {
     }
 }
 
-/// A tensor of the plan with its output, which is `None` if no node reads it.
+/// A tensor of the plan; the output is `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
 
-/// Creates the outputs and moves the inputs to them. `declared` has the output types that the graph declares.
+/// Creates the outputs and moves the inputs to them. `declared` has the graph's output types.
 pub(crate) fn run_planned(
     context: &Context,
     planned: &PlannedModel,
@@ -112,7 +112,7 @@ pub(crate) fn run_planned(
     }
 }
 
-/// Moves the elements directly from the inputs to the outputs.
+/// Directly from inputs to outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {
     let unread = |(id, output): &Written<'_>| match output {
         Some(_) => Vec::new(),

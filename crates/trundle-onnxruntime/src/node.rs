@@ -1,4 +1,4 @@
-//! The node of the graph for which a kernel is created.
+//! The node for which a kernel is created.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
@@ -11,10 +11,8 @@ use crate::element::element_of;
 use crate::failure::{Failure, Result};
 use crate::tensor::type_of;
 
-/// A function that counts the inputs or outputs of a node.
 type Count = unsafe extern "system" fn(*const OrtKernelInfo, *mut usize) -> OrtStatusPtr;
 
-/// A function that returns the type of an input or output.
 type TypeInfo =
     unsafe extern "system" fn(*const OrtKernelInfo, usize, *mut *mut OrtTypeInfo) -> OrtStatusPtr;
 
@@ -31,7 +29,7 @@ impl Node {
         Node { api, info }
     }
 
-    /// Returns the names of the operator and of the node, for messages.
+    /// The names of operator and node, for messages.
     pub(crate) fn label(&self, operator: &CStr) -> String {
         let name = self.sized_bytes(|info, out, size| {
             // SAFETY: `out` has room for `size` bytes.
@@ -44,10 +42,10 @@ impl Node {
         }
     }
 
-    /// Returns the bytes of a string attribute, which need not be UTF-8.
+    /// The bytes of a string attribute, which need not be UTF-8.
     ///
     /// # Errors
-    /// Returns an error if the attribute is missing.
+    /// If the attribute is missing.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
         let bytes = self.sized_bytes(|info, out, size| {
             let get = self.api.functions().KernelInfoGetAttribute_string;
@@ -57,10 +55,10 @@ impl Node {
         bytes.map_err(|failure| failure.of_attribute(name))
     }
 
-    /// Returns an integer attribute.
+    /// An integer attribute.
     ///
     /// # Errors
-    /// Returns an error if the attribute is missing.
+    /// If the attribute is missing.
     pub(crate) fn number(&self, name: &CStr) -> Result<i64> {
         // SAFETY: the node info belongs to the current call.
         let number = self.api.get(0, |api, number| unsafe {
@@ -69,10 +67,10 @@ impl Node {
         number.map_err(|failure| failure.of_attribute(name))
     }
 
-    /// Returns the element types of the inputs.
+    /// The element types of the inputs.
     ///
     /// # Errors
-    /// Returns an error if an input is omitted or has an unknown type.
+    /// If an input is omitted or has an unknown type.
     pub(crate) fn input_types(&self) -> Result<Vec<ElementType>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetInputCount)?;
@@ -83,8 +81,7 @@ impl Node {
         (0..count).map(of).collect()
     }
 
-    /// Returns the element types that the graph states for the outputs. An entry is `None` if no node reads
-    /// the output, or if its type is unknown.
+    /// The output types that the graph states; `None` for an unread output or an unknown type.
     pub(crate) fn output_types(&self) -> Result<Vec<Option<ElementType>>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetOutputCount)?;
@@ -108,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Returns the type number of a tensor.
+    /// The type number of a tensor.
     ///
     /// # Safety
     /// `info` must be a valid type info.
@@ -124,8 +121,7 @@ impl Node {
         }
     }
 
-    /// Calls a function twice: first to get the size of its text, then to fill a buffer of this size.
-    /// Removes the terminating zero.
+    /// Calls a function for the size of its text, then to fill a buffer. Removes the terminating zero.
     fn sized_bytes(
         &self,
         call: impl Fn(*const OrtKernelInfo, *mut c_char, &mut usize) -> OrtStatusPtr,

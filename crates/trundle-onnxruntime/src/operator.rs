@@ -1,4 +1,4 @@
-//! The trait of an operator, and the C callbacks through which ONNX Runtime uses it.
+//! Operators, and their C callbacks.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -16,30 +16,25 @@ use crate::inference::Inference;
 use crate::node::Node;
 use crate::pool::Pool;
 
-/// An operator that was created for a node. Several threads may run it at the same time.
+/// The operator of a node. Several threads may run it at the same time.
 pub(crate) trait Operator: Sized + Sync {
     const NAME: &'static CStr;
     const INPUTS: &'static [Port];
-    /// The kind of the output, or of each output if there are several.
+    /// The kind of the output, or of each output.
     const OUTPUT: Port;
 
     fn new(node: &Node) -> Result<Self>;
 
     fn run(&self, context: &Context) -> Result<()>;
 
-    /// Declares the known types and shapes of the outputs. An unknown type or shape is omitted and is not an
-    /// error.
+    /// Declares the known types and shapes of the outputs. Unknown ones are no error.
     fn infer(inference: &Inference) -> Result<()>;
 }
 
-/// The kind of an input or output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Port {
-    /// A tensor of any type.
     Any,
-    /// A tensor of int64.
     Int64,
-    /// Any number of tensors, each of any type.
     AnyNumber,
 }
 
@@ -50,8 +45,8 @@ struct Kernel<O> {
     operator: O,
 }
 
-/// An operator's table of callbacks, followed by the functions of the ONNX Runtime that registered it. The
-/// functions are stored here because some callbacks do not receive them.
+/// An operator's table of callbacks, followed by the functions of its ONNX Runtime, which some callbacks do not
+/// receive.
 #[repr(C)]
 pub(crate) struct Declared {
     pub(crate) op: OrtCustomOp,
@@ -74,7 +69,6 @@ impl Declared {
 // SAFETY: the struct consists of a number and nullable function pointers.
 const NOTHING: OrtCustomOp = unsafe { MaybeUninit::zeroed().assume_init() };
 
-/// Builds the table of callbacks of an operator.
 pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
     OrtCustomOp {
         version: VERSION,
@@ -88,7 +82,7 @@ pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
         GetInputCharacteristic: Some(input_characteristic::<O>),
         GetOutputCharacteristic: Some(output_characteristic::<O>),
         GetInputMemoryType: Some(memory_type),
-        // A model may have no inputs, but only constants.
+        // A model may have only constants.
         GetVariadicInputMinArity: Some(zero),
         GetVariadicInputHomogeneity: Some(zero),
         GetVariadicOutputMinArity: Some(one),
@@ -171,7 +165,7 @@ unsafe extern "system" fn destroy<O: Operator>(kernel: *mut c_void) {
     drop(unsafe { Box::from_raw(kernel.cast::<Kernel<O>>()) });
 }
 
-/// Declares the known types and shapes of a node's outputs. Errors are ignored.
+/// Declares known types and shapes of outputs. Errors are ignored.
 ///
 /// # Safety
 /// `op` must be a [`Declared`] operator, and `context` must belong to this call.
@@ -191,7 +185,7 @@ unsafe extern "system" fn name<O: Operator>(_op: *const OrtCustomOp) -> *const c
     O::NAME.as_ptr()
 }
 
-/// Returns null, which means the CPU execution provider.
+/// Null means the CPU execution provider.
 unsafe extern "system" fn provider(_op: *const OrtCustomOp) -> *const c_char {
     null()
 }

@@ -1,4 +1,4 @@
-//! Caches plans of chains that have one input, for the most recent calls.
+//! Cached plans of one-input chains for the most recent calls.
 
 use trundle::{Chain, DType};
 use trundle_models::{ElementType, InputView, PlanCache, PlannedModel, ResolvedModel, TensorInfo};
@@ -9,10 +9,9 @@ use crate::model::run_planned;
 use crate::node::Node;
 use crate::tensor::Input;
 
-/// The plans of a node.
 pub(crate) struct Plans {
     cache: PlanCache,
-    /// The type that the graph states for the output.
+    /// The output type that the graph states.
     declared: Option<ElementType>,
 }
 
@@ -22,8 +21,7 @@ impl Plans {
         Ok(Plans { cache: PlanCache::default(), declared })
     }
 
-    /// Runs a call: moves the first input by the chain that `chain` makes from the other inputs. `chain` is
-    /// called once for each plan.
+    /// Moves the first input by the chain that `chain` makes from the others, once for each plan.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -49,13 +47,12 @@ impl Plans {
     }
 }
 
-/// Plans a chain for a tensor.
 fn planned(data: &Input<'_>, chain: &Chain) -> Result<PlannedModel> {
     let element = data.element;
     let dtype = match element {
         ElementType::Fixed(dtype) => dtype,
-        // Strings are moved as indices. An opaque type of 8 bytes has no numbers, so a chain that needs
-        // one, such as the value of a pad, is refused.
+        // Strings are moved as indices. An opaque type has no numbers, so a chain that needs one, such as the value of
+        // a pad, is refused.
         ElementType::String => DType::Bytes(size_of::<u64>()),
     };
     let program = chain.program([data.shape.clone()], dtype)?;

@@ -1,4 +1,4 @@
-//! Runs moves on the threads of a session.
+//! Moves on the threads of a session.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,14 +7,13 @@ use trundle::{Machine, ThreadPool};
 
 use crate::context::Context;
 
-/// The thread pool of a session.
 pub(crate) struct Pool<'a>(pub(crate) &'a Context);
 
 // SAFETY: only moves started by this call use it, and they call `run` on the call's own thread. `threads` does not
 // read it.
 unsafe impl Sync for Pool<'_> {}
 
-/// The closure that is passed through the C callback.
+/// Passed through the C callback.
 struct Closure<'a>(&'a (dyn Fn() + Sync));
 
 impl ThreadPool for Pool<'_> {
@@ -32,7 +31,7 @@ impl ThreadPool for Pool<'_> {
             let run = api.functions().KernelContext_ParallelFor;
             run(self.0.pointer, call, times, 0, (&raw const work).cast_mut().cast())
         };
-        // If `ParallelFor` fails, the caller of `run` does the remaining work.
+        // The caller of `run` does the remaining work.
         let _ = api.check(ran);
     }
 }
@@ -44,7 +43,6 @@ impl ThreadPool for Pool<'_> {
 unsafe extern "C" fn call(work: *mut c_void, _number: usize) {
     // SAFETY: `work` points to a `Closure` by the contract of this function.
     let Closure(work) = unsafe { &*work.cast::<Closure<'_>>() };
-    // A panic must not cross the C frame. The code that runs the move notices the unfinished task and
-    // panics in its caller.
+    // A panic must not cross the C frame. The move notices the unfinished task and panics in its caller.
     let _ = catch_unwind(AssertUnwindSafe(work));
 }

@@ -1,5 +1,4 @@
-//! The operator `ReverseSubsequences`: reverses the first elements along an axis, as DirectML defines it.
-//! Each line along the axis has its own length.
+//! The operator `ReverseSubsequences`: reverses the first elements of each line along an axis, as DirectML defines it.
 
 use std::ffi::CStr;
 
@@ -40,7 +39,7 @@ impl Operator for ReverseSubsequences {
     }
 }
 
-/// Reads the lengths. Returns an error if one is negative.
+/// Negative lengths are refused.
 fn lengths(input: &Input<'_>) -> Result<Vec<u64>> {
     let length = |length: i64| {
         let below = |_| Failure(format!("lengths must be 0 or more, got {length}"));

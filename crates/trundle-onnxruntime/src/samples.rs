@@ -1,27 +1,26 @@
 //! Infers output shapes for symbolic input sizes from samples.
 //!
-//! In each of three samples, numbers replace the symbolic sizes: large primes that no model contains in two
-//! samples, and 1 in the third. If an output size is the same in all samples, or the same multiple of one
-//! symbolic size, this is true for every size, as long as a model combines sizes by addition,
-//! multiplication and division. The sample of ones reveals sizes that are limited by a constant.
+//! In three samples, large primes that no model contains (twice) and 1 replace the symbolic sizes. If an output size is
+//! the same in all samples, or the same multiple of one symbolic size, it is so for every size, as long as a model
+//! combines sizes by addition, multiplication and division. The ones reveal sizes that are limited by a constant.
 
 use trundle::Shape;
 
 use crate::failure::Result;
 use crate::inference::{Known, Size, unknown};
 
-/// The values of the symbolic sizes in each sample: two sets of primes, and ones.
+/// Symbolic sizes in each sample: two sets of primes, and ones.
 const SAMPLES: [[usize; MOST_NAMES]; 3] =
     [[10_007, 10_037, 10_061, 10_079], [20_011, 20_021, 20_029, 20_047], [1; MOST_NAMES]];
 
-/// The largest number of symbolic sizes that is supported.
+/// The symbolic sizes that are supported.
 const MOST_NAMES: usize = 4;
 
 /// Infers the outputs from `outputs`, a function of fixed input shapes.
 ///
 /// # Errors
-/// Returns an error if an output size is neither constant nor a multiple of a symbolic size, if there are
-/// too many symbolic sizes, or if `outputs` returns an error.
+/// If an output size is neither constant nor a multiple of a symbolic size, if there are too many symbolic sizes, and
+/// errors of `outputs`.
 pub(crate) fn inferred<E: PartialEq>(
     inputs: &[Known],
     outputs: impl Fn(&[Shape]) -> Result<Vec<(E, Shape)>>,
@@ -70,7 +69,7 @@ pub(crate) fn inferred<E: PartialEq>(
     first.into_iter().enumerate().map(of).collect()
 }
 
-/// Returns the fixed or symbolic size that agrees with the sizes in all samples; `None` if there is none.
+/// The fixed or symbolic size that agrees with all samples, if any.
 fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return Some(Size::Fixed(sizes[0]));

@@ -1,4 +1,4 @@
-//! The tensors of a call, which are in ONNX Runtime's memory.
+//! The tensors of a call, in ONNX Runtime's memory.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -11,17 +11,15 @@ use crate::api::Api;
 use crate::element::element_of;
 use crate::failure::{Failure, Result};
 
-/// An input of a call.
 pub(crate) struct Input<'a> {
     pub(crate) element: ElementType,
     pub(crate) shape: Shape,
-    /// The bytes of the elements; empty for strings.
+    /// Empty for strings.
     pub(crate) bytes: &'a [u8],
     api: Api,
     value: *const OrtValue,
 }
 
-/// An output of a call.
 pub(crate) struct Output<'a> {
     element: ElementType,
     /// The size in bytes; 0 for strings.
@@ -48,12 +46,11 @@ impl<'a> Input<'a> {
         Ok(Input { element, shape, bytes, api, value })
     }
 
-    /// Returns the parts of the input that may decide the plan.
+    /// What the plan may depend on.
     pub(crate) fn view(&self) -> InputView<'_> {
         InputView { sizes: self.shape.sizes(), bytes: self.bytes }
     }
 
-    /// Copies the elements into data of a model.
     pub(crate) fn data(&self) -> Result<Data> {
         match self.element {
             ElementType::Fixed(_) => Ok(Data::Bytes(self.bytes.to_vec().into())),
@@ -66,7 +63,7 @@ impl<'a> Input<'a> {
         unsafe { read_strings(self.api, self.value, self.shape.elements()) }
     }
 
-    /// Returns the int64 elements of a tensor with at most one axis.
+    /// The int64 elements of a tensor with at most one axis.
     pub(crate) fn list(&self, what: &str) -> Result<Vec<i64>> {
         let rank = self.shape.rank();
         if rank > 1 {
@@ -75,7 +72,6 @@ impl<'a> Input<'a> {
         Ok(self.numbers())
     }
 
-    /// Returns the int64 elements.
     pub(crate) fn numbers(&self) -> Vec<i64> {
         let (numbers, _) = self.bytes.as_chunks();
         numbers.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect()
@@ -95,8 +91,7 @@ impl Output<'_> {
         Ok(Output { element, bytes: bytes_of(element, shape)?, api, value, call: PhantomData })
     }
 
-    /// Returns the output's memory; empty for strings. If the elements are packed, the last byte is cleared, so that
-    /// unused bits are 0.
+    /// The output's memory; empty for strings. Unused bits after packed elements are cleared.
     pub(crate) fn bytes(&mut self) -> Result<&mut [u8]> {
         if self.bytes == 0 {
             return Ok(&mut []);
@@ -119,7 +114,7 @@ impl Output<'_> {
     }
 }
 
-/// Returns the element type and shape of a tensor.
+/// The element type and shape of a tensor.
 ///
 /// # Safety
 /// `value` must be a tensor of the current call.
@@ -137,7 +132,7 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Sh
     }
 }
 
-/// Returns the type number of a tensor.
+/// The type number of a tensor.
 ///
 /// # Safety
 /// `info` must be a valid tensor info.
@@ -147,7 +142,7 @@ pub(crate) unsafe fn type_of(api: Api, info: *const OrtTensorTypeAndShapeInfo) -
     api.get(0, |api, number| unsafe { (api.GetTensorElementType)(info, (&raw mut *number).cast()) })
 }
 
-/// Returns the sizes of a tensor; unknown sizes are negative.
+/// The sizes of a tensor; unknown sizes are negative.
 ///
 /// # Safety
 /// `info` must be a valid tensor info.
@@ -173,7 +168,7 @@ fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
     }
 }
 
-/// Returns the address of a tensor's elements.
+/// The address of a tensor's elements.
 ///
 /// # Safety
 /// `value` must be a tensor of the current call, not of strings.
@@ -187,7 +182,7 @@ unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
     }
 }
 
-/// Reads the `count` strings of a tensor.
+/// Reads `count` strings.
 ///
 /// # Safety
 /// `value` must be a string tensor of the current call.

@@ -1,4 +1,4 @@
-//! Tests that do not need ONNX Runtime. Python tests run the operators in ONNX Runtime.
+//! Tests without ONNX Runtime. Python tests run the operators in a real one.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::ffi::c_char;
@@ -14,7 +14,7 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, guarded};
 use crate::register;
 
-/// A function table with working functions for statuses only.
+/// Only the status functions work.
 static STUB: OrtApi = stub::api();
 
 fn message(status: OrtStatusPtr) -> String {
@@ -59,7 +59,7 @@ fn element_types_have_numbers() {
         let is_one_of_two = element == ElementType::Fixed(DType::Bytes(1));
         assert_eq!(number_of(element), (!is_one_of_two).then_some(number));
     }
-    // These numbers of ONNX Runtime differ from ONNX's numbers.
+    // They differ from ONNX's numbers.
     let own = [24, 25, 26].map(|number| element_of(number).unwrap());
     assert_eq!(own, [DType::U2, DType::I2, DType::F8E8M0].map(ElementType::Fixed));
     for number in [-1, 0, 27, 1000] {

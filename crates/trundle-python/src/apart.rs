@@ -1,4 +1,4 @@
-//! Scratch memory for a tensor, which a call uses and then frees.
+//! Scratch memory for a tensor during a call.
 
 use pyo3::prelude::*;
 

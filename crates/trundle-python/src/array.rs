@@ -18,7 +18,6 @@ use crate::lazy::Lazy;
 use crate::memory::{ArrayMemory, Extent, contiguous_bytes};
 use crate::recycled;
 
-/// The class of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The class of the argument, as in numpy's function of the same name.
@@ -34,7 +33,6 @@ pub(crate) struct Array<'py> {
 }
 
 impl<'py> Array<'py> {
-    /// Returns the object as an array, if it is one.
     pub(crate) fn of(object: &Bound<'py, PyAny>) -> Option<Array<'py>> {
         let is_array = object.get_type_ptr() == array_type(object.py()) || {
             // SAFETY: the interpreter is attached, and both are type objects.
@@ -77,7 +75,6 @@ impl<'py> Array<'py> {
         self.fields().nd == 0 && flags & NPY_ITEM_REFCOUNT != 0
     }
 
-    /// The dtype as a Python object.
     pub(crate) fn dtype(&self) -> Bound<'py, PyAny> {
         // SAFETY: an array holds a reference to its descriptor.
         unsafe { Bound::from_borrowed_ptr(self.object.py(), self.descr().cast()) }

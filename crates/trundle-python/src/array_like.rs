@@ -1,4 +1,4 @@
-//! Converts objects that are not arrays to arrays. numpy or the library of the elements converts them.
+//! Converts objects that are not arrays, by numpy or the library of the elements.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -8,8 +8,8 @@ use pyo3::types::{PyList, PyTuple, PyType};
 use crate::array::Array;
 use crate::dlpack;
 
-/// Converts `object` to an array of numpy or of another library. A TensorFlow variable becomes its value, and a list of
-/// tensors becomes a stacked tensor. `numpy.asarray` converts any other object.
+/// Converts `object` to an array of numpy or of another library: a TensorFlow variable to its value, a list of tensors
+/// to a stacked tensor, anything else by `numpy.asarray`.
 ///
 /// # Errors
 /// TypeError for an object that cannot be converted and for a lazy array, and the exceptions of numpy or of the other
@@ -35,7 +35,7 @@ pub(crate) fn array_of<'py>(
     Ok(array.into_object())
 }
 
-/// The value of a TensorFlow variable, which is not a tensor itself.
+/// A variable is not a tensor itself.
 fn value_of_variable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if dlpack::package(&object.get_type()) != "tensorflow" {
         return Ok(None);
@@ -45,7 +45,6 @@ fn value_of_variable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'
     Ok(value.filter(|value| !value.get_type().is(object.get_type())))
 }
 
-/// The first item of a list or tuple.
 fn first_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         true => object.try_iter()?.next().transpose(),
@@ -85,7 +84,6 @@ fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// The error for an object that is not an array.
 fn no_array(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let class = object.get_type().name()?;
     let hint = match object.hasattr("toarray")? {

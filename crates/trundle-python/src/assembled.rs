@@ -1,4 +1,4 @@
-//! Runs calls that take several arrays, or an array and a constant.
+//! Calls with several arrays, or with an array and a constant.
 
 use pyo3::prelude::*;
 use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
@@ -55,7 +55,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
     }
 
-    /// Plans the program for a result with this layout.
+    /// The result has this layout.
     fn plan(
         &self,
         py: Python<'_>,
@@ -71,7 +71,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         plan.map(PlanOn::Cpu).map_err(|error| refused(py, &error))
     }
 
-    /// Runs a plan to memory that does not overlap the inputs.
+    /// The memory must not overlap the inputs.
     fn run(&self, py: Python<'_>, plan: &PlanOn<ProgramPlan>, to: Extent) -> PyResult<()> {
         run(py, plan, self.inputs, to)
     }
@@ -84,7 +84,7 @@ pub(crate) struct PlannedAssembly {
 }
 
 impl PlannedAssembly {
-    /// Runs the plan on arrays with the layouts that it was made for.
+    /// The arrays must have the layouts that the plan was made for.
     pub(crate) fn run(&self, py: Python<'_>, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
         run(py, &self.plan, inputs, to)
     }
@@ -103,7 +103,7 @@ fn run(
     }
 }
 
-/// Runs an assembly, and writes the result to `out` or to a new array of the kind of the first input.
+/// Writes to `out`, or to a new array of the kind of the first input.
 pub(crate) fn assembled<'py>(
     py: Python<'py>,
     assembly: &Assembly<'_, 'py>,
@@ -124,7 +124,7 @@ pub(crate) fn assembled<'py>(
         assembly.run(py, &plan, target.extent())?;
         return Ok(out.clone());
     }
-    // `out` overlaps an input, so make the result in scratch memory first.
+    // `out` overlaps an input.
     let apart = Apart::new(py, target.device, &sizes, width)?;
     let memory = apart.memory();
     assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;

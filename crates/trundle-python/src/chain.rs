@@ -1,5 +1,4 @@
-//! The Python class `Chain`. A chain is parsed once, planned once for arrays of the same shape, strides and dtype, and
-//! run many times.
+//! The Python class `Chain`: parsed once, planned once for each shape, strides and dtype, run many times.
 
 use std::sync::{Arc, Mutex};
 
@@ -71,18 +70,16 @@ use crate::tensor::{Elements, Output, Tensor};
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
-    /// The arrays that the chain takes: the unnamed one, `_`, and the named ones.
+    /// The unnamed array is `_`.
     inputs: Vec<Operand>,
-    /// Whether the chain only moves the elements of the unnamed array.
     is_map: bool,
     /// The chain, if all its lengths and indices are given.
     whole: Option<Steps>,
-    /// The lengths and indices of the last call, and the chain with them. Several arrays of a batch often have
-    /// the same lengths.
+    /// The lengths and indices of the last call, and the chain with them. Arrays of a batch often have the same
+    /// lengths.
     last: Mutex<Option<(Vec<IntegerArray>, Arc<Steps>)>>,
 }
 
-/// The operators of a chain, and cached plans.
 #[derive(Default)]
 struct Steps {
     chain: trundle::Chain,
@@ -91,16 +88,13 @@ struct Steps {
     plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
-/// The maximum number of bytes that the cached plans of a chain together keep for arrays between passes. A single plan
-/// may need more.
+/// Limits the bytes that the cached plans of a chain keep between passes, unless one plan alone needs more.
 const MOST_SCRATCH_BYTES: usize = 256 << 20;
 
-/// The plans for recent arrays.
 #[derive(Default)]
 struct Plans {
     cache: PlanCache<Arc<Planned>>,
-    /// The number of bytes that the plans keep for arrays between passes. Plans that the cache has dropped are counted
-    /// too.
+    /// The bytes that the plans keep between passes, including plans that the cache has dropped.
     scratch_bytes: usize,
 }
 
@@ -126,7 +120,6 @@ impl std::hash::Hash for Chain {
         for slot in self.open.slots() {
             slot.hash(state);
         }
-        // Equal operators print the same string.
         if let Some(whole) = &self.whole {
             whole.chain.to_string().hash(state);
         }
@@ -173,8 +166,8 @@ pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
     Chain::new(stages)
 }
 
-/// Returns the stages of a chain as strings, each with the names whose values a call gives. ``trundle.torch`` uses them
-/// for unknown shapes and for gradients.
+/// Returns the stages as strings, each with the names whose values a call gives. ``trundle.torch`` uses them for
+/// unknown shapes and for gradients.
 #[pyfunction]
 pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Vec<String>)>> {
     let open = &chain.get().open;
@@ -194,7 +187,6 @@ pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Ve
     Ok(stages.collect())
 }
 
-/// Joins the stages to one string.
 fn joined(stages: &Bound<'_, PyTuple>) -> PyResult<String> {
     let mut texts = Vec::with_capacity(stages.len());
     for stage in stages {
@@ -216,7 +208,7 @@ impl Chain {
         Chain::of_text(joined(stages)?)
     }
 
-    // Documented in the class, because CPython does not show a docstring of this method.
+    // CPython does not show a docstring of this method, so the class has it.
     #[pyo3(signature = (x=None, /, *, out=None, threads=None, **given))]
     fn __call__<'py>(
         &self,
@@ -334,7 +326,7 @@ impl Chain {
     }
 }
 
-/// The string of a chain, or a str itself; `None` for other objects.
+/// `None` for an object that is neither a chain nor a str.
 fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(chain) = object.cast::<Chain>() {
         return Ok(Some(chain.get().text.clone()));
@@ -345,7 +337,7 @@ fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     }
 }
 
-/// The operators of a chain, or of a chain with the lengths and indices of a call.
+/// The steps of the chain, perhaps with the lengths and indices of a call.
 enum OfCall<'a> {
     Whole(&'a Steps),
     Filled(Arc<Steps>),
@@ -360,7 +352,7 @@ impl OfCall<'_> {
     }
 }
 
-/// The keywords of a call. A chain cannot have names that are equal to them.
+/// Keywords of a call, which a chain cannot have as names.
 const KEYWORDS: [&str; 2] = ["out", "threads"];
 
 impl Chain {
@@ -421,7 +413,7 @@ impl Chain {
         Ok(OfCall::Filled(steps))
     }
 
-    /// Reads the arrays of a call. All must have the kind and dtype of the first one.
+    /// Reads the arrays of a call, which must have the kind and dtype of the first one.
     ///
     /// # Errors
     /// TypeError for a missing array, or an array of another kind or dtype.
@@ -452,7 +444,6 @@ impl Chain {
         Ok(tensors)
     }
 
-    /// The error for a missing unnamed array.
     fn missing_x(&self) -> PyErr {
         match self.open.slots() {
             [] => PyTypeError::new_err("the array is missing: call chain(x)"),
@@ -463,7 +454,7 @@ impl Chain {
         }
     }
 
-    /// The names whose values a call must give.
+    /// The values that a call must give.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for name in self.open.slots().iter().map(|slot| &slot.name).chain(named(&self.inputs)) {
@@ -474,7 +465,7 @@ impl Chain {
         names
     }
 
-    /// Checks the keywords of a call.
+    /// Keywords must be names in the chain.
     ///
     /// # Errors
     /// TypeError for a keyword that is not a name in the chain.
@@ -521,13 +512,13 @@ fn missing(slot: &Slot) -> PyErr {
     ))
 }
 
-/// A function for [`OpenChain::fill`] of a chain without slots. It is never called.
+/// Never called, because the chain has no slots.
 fn filled_never(slot: &Slot) -> PyResult<trundle::Op> {
     Err(missing(slot))
 }
 
 impl Steps {
-    /// Applies the chain to several arrays, or to an array and a constant. Writes to `out` or to a new array.
+    /// Applies the chain to several arrays, or to an array and a constant.
     fn assembled<'py>(
         &self,
         py: Python<'py>,
@@ -545,7 +536,7 @@ impl Steps {
         output.finish(py)
     }
 
-    /// Returns a plan of a call that returns a new array, from the cache or a new one. Does not wait for locks.
+    /// A plan for a new result, cached if possible. Does not wait for locks.
     fn planned_of_several(
         &self,
         py: Python<'_>,
@@ -563,7 +554,7 @@ impl Steps {
             return Ok(kept);
         }
         let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
-        // Do not cache a plan that keeps memory for arrays between passes.
+        // Plans that keep memory between passes are not cached.
         if planned.plan.any().scratch_bytes() == 0
             && let Ok(mut plans) = self.plans_of_several.try_lock()
         {
@@ -572,7 +563,7 @@ impl Steps {
         Ok(planned)
     }
 
-    /// The element type for the constants of the chain, if there are any.
+    /// The type of the chain's constants, if there are any.
     fn elements(&self, py: Python<'_>, inputs: &[Tensor<'_>]) -> PyResult<Elements> {
         match self.chain.ops().iter().any(|op| matches!(op, Op::PadConstant(_))) {
             true => inputs[0].elements(py),
@@ -594,7 +585,7 @@ impl Steps {
         Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
     }
 
-    /// Returns a plan of a call with one array, from the cache or a new one. Does not wait for locks.
+    /// A plan for one array, cached if possible. Does not wait for locks.
     fn planned(
         &self,
         py: Python<'_>,
@@ -602,7 +593,7 @@ impl Steps {
         dst: Option<&ArrayMemory>,
         threads: Option<usize>,
     ) -> PyResult<Arc<Planned>> {
-        // The cache belongs to the chain, so the chain is not part of the key.
+        // The cache belongs to the chain.
         let key = PlanKey {
             what: (),
             src: src.layout_key(),

@@ -1,4 +1,4 @@
-//! The Python class `Plan`, which describes what a chain would do.
+//! The Python class `Plan`.
 
 use std::sync::Arc;
 
@@ -23,19 +23,16 @@ use crate::plan_on::AnyPlan;
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
     pub(crate) planned: OfPlan,
-    /// The handling of a result that overlaps `x`.
     pub(crate) overlap: Option<Overlap>,
 }
 
-/// The handling of a result that overlaps the input.
+/// A result that overlaps the input.
 pub(crate) enum Overlap {
-    /// The elements are moved in place.
     InPlace(InPlacePlan),
-    /// The input is copied first. The number is its size in bytes.
+    /// The input is copied first; its size in bytes.
     Copied(usize),
 }
 
-/// The plan of a chain.
 pub(crate) enum OfPlan {
     Chain(Arc<Planned>),
     /// For several arrays, or for an array and a constant.
@@ -43,7 +40,7 @@ pub(crate) enum OfPlan {
 }
 
 impl OfPlan {
-    /// Returns the plan and the sizes of its result.
+    /// The plan, and the sizes of its result.
     fn any(&self) -> (&dyn AnyPlan, &[isize]) {
         match self {
             OfPlan::Chain(planned) => (planned.plan.any(), &planned.sizes),

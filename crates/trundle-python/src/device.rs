@@ -12,7 +12,7 @@ pub(crate) enum ArrayDevice {
     Gpu(Gpu),
 }
 
-/// An NVIDIA GPU, and the current stream of the array's library on it.
+/// An NVIDIA GPU, and the library's current stream on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gpu {
     pub(crate) ordinal: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Gpu {
 unsafe impl Send for Gpu {}
 
 impl ArrayDevice {
-    /// The index of the GPU; `None` for the CPU.
+    /// `None` for the CPU.
     pub(crate) fn ordinal(self) -> Option<u32> {
         self.gpu().map(|gpu| gpu.ordinal)
     }
@@ -37,7 +37,7 @@ impl ArrayDevice {
     }
 }
 
-/// The index of the GPU of a DLPack device.
+/// The index of a GPU.
 pub(crate) fn ordinal(device: DLDevice) -> Option<u32> {
     let is_gpu = [DLDeviceType::CUDA, DLDeviceType::CUDAMANAGED].contains(&device.device_type);
     u32::try_from(device.device_id).ok().filter(|_| is_gpu)

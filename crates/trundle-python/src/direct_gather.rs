@@ -1,8 +1,7 @@
 //! Gathers and scatters that read the caller's indices directly. They need contiguous arrays and contiguous 64-bit
-//! indices. Indices of numpy's other integer types are cast.
+//! indices. numpy's other integers are cast.
 //!
-//! All other calls make a plan, whose table has the indices. If single elements are moved, making the table takes
-//! longer than the move.
+//! All other calls convert the indices to a plan's table, which takes longer than a move of single elements.
 
 use numpy::Element;
 use pyo3::prelude::*;
@@ -29,7 +28,7 @@ pub(crate) struct DirectGather<'a, 'py> {
 }
 
 impl<'a, 'py> DirectGather<'a, 'py> {
-    /// Returns the call if it can run directly. `axis` is a valid axis of `x`.
+    /// Returns the call if it can run directly. `axis` is valid.
     pub(crate) fn of(
         x: &'a Tensor<'py>,
         axis: i64,
@@ -76,7 +75,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let own = &self.indices.memory.sizes;
         let along = self.along(own.iter().map(|size| size.unsigned_abs()).product());
-        // For an empty axis, the plan reports the errors of each mode.
+        // The plan reports errors for an empty axis.
         if along.size == 0 {
             return None;
         }
@@ -92,7 +91,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         })
     }
 
-    /// Runs `take_along_axis`, if `x` and the indices have equal sizes on all other axes.
+    /// The sizes along all other axes must be equal.
     pub(crate) fn take_along(
         &self,
         py: Python<'py>,
@@ -109,8 +108,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         )
     }
 
-    /// Runs `put_along_axis` with contiguous values, if `x` and the indices have equal sizes on all other axes.
-    /// `target` is `x`, or `x` is first copied to it.
+    /// Values must be contiguous, and sizes along all other axes equal. `target` is `x`, or gets a copy of it first.
     pub(crate) fn put_along(
         &self,
         py: Python<'py>,
@@ -131,7 +129,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
                 if self.x.memory.may_overlap(target) || target.sizes != self.x.memory.sizes {
                     return Ok(None);
                 }
-                // Checks the indices first, so that nothing is written on an error.
+                // Nothing may be written on an error.
                 along
                     .check_range(self.read_indices(), own_threads)
                     .map_err(|error| refused(py, &with_position(error, &indices.sizes)))?;
@@ -164,7 +162,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         unsafe { std::slice::from_raw_parts(start.cast(), bytes / size_of::<i64>()) }
     }
 
-    /// Runs a call to `out` or to a new array. Returns `None` if `out` does not fit or overlaps what is read.
+    /// `None` if `out` does not fit or overlaps what is read.
     fn made(
         &self,
         py: Python<'py>,
@@ -177,7 +175,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
             // SAFETY: the caller holds both arrays, and the written one overlaps neither the other nor the indices.
             let (read, written) = unsafe { (to_read(self.x.memory.extent()), to_write(written)) };
             run_of(py, written.len(), move |_| {
-                // Checks the indices first, so that nothing is written to the caller's array on an error.
+                // Nothing may be written to the caller's array on an error.
                 let checked = match !is_new && mode == IndexMode::Raise {
                     true => along.check_range(own, threads),
                     false => Ok(()),
@@ -205,7 +203,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
     }
 }
 
-/// Casts a numpy array of integers to 64 bits; `None` for types that do not fit.
+/// Casts to 64 bits; `None` for types that do not fit.
 fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     let dtype = array.getattr("dtype").ok()?;
     let kind: String = dtype.getattr("kind").ok()?.extract().ok()?;
@@ -217,7 +215,7 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     cast.is_i64().then_some(cast)
 }
 
-/// Adds the position of the invalid index, in an array of these sizes, to an index error.
+/// Adds the position among indices of these sizes to an index error.
 fn with_position(error: Error, sizes: &[isize]) -> Error {
     match error {
         Error::Op(OpError::IndexOutOfRange { index, position, size }) => {

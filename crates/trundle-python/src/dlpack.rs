@@ -1,9 +1,9 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
-//! Arrays are read through `__dlpack__`. Some libraries also have a table of C functions, which is faster. But it
-//! returns the stored memory even if the library must still apply an operation to it, such as PyTorch's conjugation.
-//! Only for PyTorch, `torch.rs` checks for such operations and then reads tensors through the table. If a library has a
-//! table, results are converted to its arrays through the table.
+//! Arrays are read through `__dlpack__`, and not through the faster table of C functions that some libraries have: the
+//! table returns the stored memory even if an operation is deferred, such as PyTorch's conjugation. Only for PyTorch,
+//! `torch.rs` checks for such operations and then uses the table. Results become arrays through the table if there is
+//! one.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -27,15 +27,14 @@ use crate::torch::Torch;
 /// The CPU, as `__dlpack_device__` returns it.
 const CPU: (i32, i32) = (1, 0);
 
-/// Packages whose arrays are immutable, although DLPack does not mark them as read-only.
+/// Their arrays are immutable, although DLPack does not mark them as read-only.
 const IMMUTABLE: [&str; 3] = ["jax", "jaxlib", "tensorflow"];
 
-/// Whether an object shares its memory through DLPack.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(Torch::of(object).is_some() || object.hasattr(intern!(object.py(), "__dlpack__"))?)
 }
 
-/// An array of another library, kept alive while its memory is used.
+/// Keeps an array alive while its memory is used.
 pub(crate) struct Foreign<'py> {
     object: Bound<'py, PyAny>,
     imported: ImportedDlpack,
@@ -111,7 +110,7 @@ impl<'py> Foreign<'py> {
         )))
     }
 
-    /// Checks that the dtype of the array is `dtype`. The array's library compares the two.
+    /// Checks that the array has the dtype. Its library compares them.
     ///
     /// # Errors
     /// TypeError if the dtypes differ.
@@ -157,7 +156,7 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
     from_dlpack(capsule(object, is_on_gpu)?.as_borrowed(), None, None)
 }
 
-/// The error for an array on a device that is not supported for arrays of its library.
+/// The device is not supported, or not for arrays of this library.
 fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     PyValueError::new_err(format!(
         "{argument} is on a device of DLPack's type {}: trundle moves arrays in CPU memory, and PyTorch tensors and CuPy arrays on NVIDIA GPUs",
@@ -205,26 +204,26 @@ fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> 
     }
 }
 
-/// The top-level package of a class; empty if unknown.
+/// Empty if unknown.
 pub(crate) fn package(class: &Bound<'_, PyType>) -> String {
     let module = class.module().and_then(|module| module.to_str().map(str::to_owned));
     module.unwrap_or_default().split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The size of an element in bytes; `None` if it is not a whole number of bytes.
+/// The bytes of an element; `None` if it has no whole number of bytes.
 fn width(dtype: DLDataType) -> Option<usize> {
     let bits = usize::from(dtype.bits) * usize::from(dtype.lanes);
     bits.is_multiple_of(8).then_some(bits / 8)
 }
 
-/// Calls `__dlpack__`. For a GPU, the call requests no synchronisation, because the move runs on the library's stream.
+/// Calls `__dlpack__`. A GPU needs no synchronisation, because the move runs on the library's stream.
 ///
 /// # Errors
 /// BufferError for a tensor that requires a gradient, has no memory or has its negative bit set. Also the exceptions of
 /// the other library.
 fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // States that PyTorch's `__dlpack__` does not check. Each is the name of an attribute or a method.
+    // States that PyTorch's `__dlpack__` does not check, by attribute or method.
     let special = [
         (
             intern!(py, "requires_grad"),
@@ -261,13 +260,11 @@ fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'
     }
 }
 
-/// The function of a library that converts a result to an array.
+/// Converts a result to an array of the library.
 pub(crate) enum Maker<'py> {
-    /// A table of C functions.
     Exchange(ExchangeApi),
-    /// A cached table of C functions.
     Known(&'static ExchangeApi),
-    /// The library's `from_dlpack`, which takes an object with `__dlpack__`.
+    /// The library's `from_dlpack`.
     Function(Bound<'py, PyAny>),
     /// A `from_dlpack` that takes a capsule, as in TensorFlow.
     OfCapsule(Bound<'py, PyAny>),
@@ -286,8 +283,7 @@ pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 }
 
 impl<'py> Maker<'py> {
-    /// Finds the function with which the array's library makes arrays from DLPack. Looks for it in the array's class,
-    /// its Array API namespace, and the package of its class.
+    /// Finds the function of the array's class, of its Array API namespace, or of the package of its class.
     ///
     /// # Errors
     /// TypeError if there is no such function.
@@ -304,7 +300,7 @@ impl<'py> Maker<'py> {
         if let Some(function) = home.getattr_opt(intern!(py, "from_dlpack"))? {
             return Ok(Maker::Function(function));
         }
-        // TensorFlow has the function in its module `experimental.dlpack`.
+        // TensorFlow has it in `experimental.dlpack`.
         let dlpack = home
             .getattr_opt(intern!(py, "experimental"))?
             .and_then(|experimental| experimental.getattr("dlpack").ok());
@@ -317,7 +313,7 @@ impl<'py> Maker<'py> {
         }
     }
 
-    /// Converts a result to an array, without a copy if the library supports it.
+    /// Converts a result, without a copy if the library supports it.
     ///
     /// # Errors
     /// The exceptions of the library.
@@ -342,14 +338,14 @@ impl<'py> Maker<'py> {
     }
 }
 
-/// A result. trundle and the library that imports it own it together.
+/// A result, which trundle and the library that imports it own together.
 struct DlpackOwner {
     block: Block,
     sizes: PerAxis<i64>,
     dtype: DLDataType,
 }
 
-/// A result that another library imports through the Array API's protocol.
+/// Imported through the Array API's protocol.
 #[pyclass(frozen, module = "trundle._trundle")]
 pub(crate) struct Export {
     owner: Arc<DlpackOwner>,
@@ -397,7 +393,7 @@ impl DlpackExporter for Export {
     }
 }
 
-/// Creates a description of a result that keeps it alive.
+/// The description keeps the result alive.
 fn managed<M: ManagedTensorBase>(owner: &Arc<DlpackOwner>) -> PyResult<Managed<M>> {
     let rank = owner.sizes.len();
     let failed = |error: dlpark::allocation::Error| PyBufferError::new_err(error.to_string());

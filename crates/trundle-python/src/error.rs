@@ -1,4 +1,4 @@
-//! Converts errors to Python exceptions.
+//! Python exceptions.
 
 use std::io::ErrorKind;
 
@@ -12,7 +12,7 @@ use trundle::{DTypeError, Error, OpError, PlanError, ShapeError};
 
 use crate::lazy::Lazy;
 
-/// Creates a `numpy.exceptions.AxisError`, which is a ValueError and an IndexError.
+/// A `numpy.exceptions.AxisError` is a ValueError and an IndexError.
 fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyErr {
     static AXIS_ERROR: Lazy<Py<PyAny>> = Lazy::new();
     let class = AXIS_ERROR.get_or_make(py, || {
@@ -50,8 +50,8 @@ pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Converts the error of a chain: AxisError or IndexError for an axis or index out of range, else ValueError.
-/// If the caller wrote the chain, the message shows the chain and the fault.
+/// AxisError or IndexError for an axis or index out of range, else ValueError. Shows the fault in the chain if the
+/// caller wrote it.
 pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -> PyErr {
     match error {
         PlanError::Layout(error) => refused(py, error),
@@ -70,8 +70,7 @@ pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -
     }
 }
 
-/// Converts a parse error. Adds a hint for stages that were formatted from printed arrays, and replaces hints
-/// about files.
+/// Adds a hint for stages that were formatted from printed arrays, and replaces hints about files.
 pub(crate) fn not_parsed(error: &NotationError) -> PyErr {
     let mut error = error.clone();
     if is_of_printed_lengths(&error) {
@@ -85,7 +84,7 @@ pub(crate) fn not_parsed(error: &NotationError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Whether a stage contains lengths as Python prints an array, or a list of numpy integers.
+/// Lengths as Python prints an array, or a list of numpy integers.
 fn is_of_printed_lengths(error: &NotationError) -> bool {
     const PRINTED: [&str; 4] = ["np.", "array(", "tensor(", "..."];
     let (before, from) = error.text.split_at_checked(error.span.start).unwrap_or_default();
@@ -100,8 +99,8 @@ fn is_of_printed_lengths(error: &NotationError) -> bool {
         && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
 }
 
-/// Creates an OSError with `errno` and `filename`. Python turns it into FileNotFoundError, FileExistsError,
-/// IsADirectoryError or PermissionError.
+/// Creates an OSError, which Python turns into FileNotFoundError, FileExistsError, IsADirectoryError or
+/// PermissionError.
 pub(crate) fn system_error(
     number: Option<i32>,
     kind: ErrorKind,

@@ -1,4 +1,4 @@
-//! Moves on GPUs. They run on the stream of the array's library, without synchronisation and without copies.
+//! Moves on GPUs, on the stream of the array's library, without synchronisation and copies.
 
 use std::fmt;
 
@@ -14,29 +14,27 @@ use crate::error::refused;
 use crate::memory::Extent;
 use crate::plan_on::AnyPlan;
 
-/// Opens a GPU. During the first call, the driver compiles the kernels.
+/// Opens a GPU. In the first call, the driver compiles the kernels.
 ///
 /// # Errors
-/// RuntimeError if the driver's libraries are not found. The message has the names of the libraries.
+/// RuntimeError with the names of the driver's libraries, if they are not found.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
     py.detach(|| Cuda::new(ordinal as usize))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// A GPU on the stream of a call.
 fn on_stream(cuda: &Cuda, gpu: Gpu) -> Cuda {
     // SAFETY: the stream is the current one of the array's library on this GPU, and outlives the call.
     // All objects on this stream are dropped before the call returns.
     unsafe { cuda.on(gpu.stream) }
 }
 
-/// The plan of a program on a GPU.
 #[derive(Debug)]
 pub(crate) struct GpuPlan {
     cuda: Cuda,
     moves: ProgramMoves,
-    /// The plan, if there is only one move and it has no tables. A move with tables is planned for each run, because
-    /// tables are allocated in stream order.
+    /// The plan, if there is only one move, without tables. A move with tables is planned for each run, because tables
+    /// are allocated in stream order.
     only: Option<CudaPlan>,
 }
 
@@ -44,7 +42,7 @@ impl GpuPlan {
     /// The approximate size of a plan in bytes.
     pub(crate) const OWN_BYTES: usize = 8 << 10;
 
-    /// Plans `program` for inputs of the given layouts.
+    /// Plans `program` for inputs of these layouts.
     ///
     /// # Errors
     /// The errors of the program, and RuntimeError if the GPU cannot be used.
@@ -63,7 +61,7 @@ impl GpuPlan {
         Ok(GpuPlan { cuda, moves, only })
     }
 
-    /// Enqueues the moves on the stream of a call. The extents are on the GPU of the plan.
+    /// Enqueues the moves. The extents are on the GPU of the plan.
     ///
     /// # Errors
     /// RuntimeError if the GPU fails, MemoryError if there is not enough GPU memory for temporaries.

@@ -1,5 +1,5 @@
-//! A memory handler for numpy arrays that recycles memory (NEP 49). An array owns the memory that it gets from the
-//! handler, and returns the memory when the array is freed.
+//! A memory handler for numpy arrays that recycles memory (NEP 49). Arrays own the memory that they get, and return it
+//! when they are freed.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -38,7 +38,6 @@ static HANDLER: Handler = Handler {
     allocator: Allocator { ctx: null_mut(), malloc, calloc, realloc, free },
 };
 
-/// The name that `get_handler_name` returns.
 const fn name() -> [u8; 127] {
     let (text, mut name) = (b"trundle", [0; 127]);
     let mut at = 0;
@@ -49,9 +48,8 @@ const fn name() -> [u8; 127] {
     name
 }
 
-/// The number of bytes before the data of an array. They hold the size of the array's block, because the size that
-/// numpy passes may be wrong, for example for empty arrays. It is one cache line, so that the data is aligned to a
-/// line.
+/// The bytes before the data of an array. They hold the size of its block, because the size that numpy passes may be
+/// wrong, for example for empty arrays. With one cache line, the data is aligned to a line.
 const HEAD: usize = 64;
 
 extern "C" fn malloc(_: *mut c_void, bytes: usize) -> *mut c_void {
@@ -123,7 +121,7 @@ pub(crate) fn with_recycled<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T
     make()
 }
 
-/// When it is dropped, gives the previous handler back to numpy, also after a panic of `make`.
+/// Gives the previous handler back to numpy, also after a panic.
 struct Restored<'py>(Bound<'py, PyAny>);
 
 impl Drop for Restored<'_> {
@@ -147,10 +145,10 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(capsule.bind(py))
 }
 
-/// Sets the handler of this thread's context, and returns the previous one.
+/// Returns the previous handler of this thread's context.
 fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     type SetHandler = unsafe extern "C" fn(*mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject;
-    /// The index of `PyDataMem_SetHandler` in numpy's table of functions.
+    /// Its index in numpy's table of functions.
     const SET_HANDLER: usize = 304;
     static FUNCTION: Lazy<SetHandler> = Lazy::new();
     let set = FUNCTION.get_or_make(py, || {

@@ -1,4 +1,4 @@
-//! Reads arrays of integers: the lengths of reversals, the indices of gathers, and numbers of repetitions.
+//! Arrays of integers: lengths of reversals, indices of gathers, and numbers of repetitions.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct IntegerArray {
     values: Integers,
 }
 
-/// What to do with bools instead of integers.
+/// Bools in the place of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bools {
     Refused,
@@ -40,7 +40,7 @@ enum Integers {
 }
 
 impl IntegerArray {
-    /// Reads the argument `name` from anything that numpy converts to an array.
+    /// Reads anything that numpy converts to an array. `name` is for messages.
     ///
     /// # Errors
     /// TypeError for elements that are not integers.
@@ -50,8 +50,7 @@ impl IntegerArray {
         })
     }
 
-    /// Reads as [`IntegerArray::read`]. The caller says what to do with bools, and `refused` creates the error for
-    /// other types.
+    /// Like [`IntegerArray::read`], with a choice for bools. `refused` creates the error for other types.
     ///
     /// # Errors
     /// The error of `refused`.
@@ -80,7 +79,7 @@ impl IntegerArray {
         Ok(IntegerArray { sizes, values })
     }
 
-    /// Creates a reversal along `axis` with a length for each index of `batch_axis`.
+    /// A reversal with a length for each index of `batch_axis`.
     ///
     /// # Errors
     /// ValueError if the lengths do not have exactly one axis.
@@ -96,8 +95,7 @@ impl IntegerArray {
         Ok(ReverseSequence::new(axis, batch_axis, lengths).into())
     }
 
-    /// Creates a reversal along `axis` with a length for each row. The lengths have the shape of the data, but size 1
-    /// along `axis`.
+    /// A reversal with a length for each row. The lengths have the shape of the data, but size 1 along `axis`.
     ///
     /// # Errors
     /// ValueError for a negative length.
@@ -106,8 +104,7 @@ impl IntegerArray {
         Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
     }
 
-    /// Does the same as [`IntegerArray::subsequences`], but also accepts a list of the lengths of all rows in row-major
-    /// order.
+    /// Like [`IntegerArray::subsequences`], but also accepts a list for all rows in row-major order.
     ///
     /// # Errors
     /// As [`IntegerArray::subsequences`].
@@ -125,7 +122,7 @@ impl IntegerArray {
 }
 
 impl IntegerArray {
-    /// Creates an operator of a chain whose lengths or indices are in this array.
+    /// Fills an operator of a chain with its lengths or indices.
     ///
     /// # Errors
     /// The errors of the other methods.
@@ -153,7 +150,7 @@ impl IntegerArray {
         }
     }
 
-    /// Converts the array to indices of the same shape.
+    /// Indices of the same shape.
     ///
     /// # Errors
     /// IndexError for a number that exceeds a signed 64-bit integer.
@@ -165,7 +162,7 @@ impl IntegerArray {
         Indices::new(shape, values).map_err(|error| refused(py, &error))
     }
 
-    /// Returns the sizes of the array and its numbers, which must not be negative.
+    /// The sizes and the numbers, which must not be negative.
     ///
     /// # Errors
     /// ValueError for a number that is negative or exceeds a signed 64-bit integer.
@@ -214,10 +211,9 @@ impl Integers {
     }
 }
 
-/// Converts the argument to a numpy array.
 fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(array) = Array::of(lengths) {
-        // Refuses masked arrays.
+        // This refuses masked arrays.
         array.memory(name)?;
         return Ok(array.into_object());
     }
@@ -231,7 +227,7 @@ fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     numpy.call_method1(if only_shared { "from_dlpack" } else { "asarray" }, (lengths,))
 }
 
-/// Reads the elements of an array as a type that is at least as wide.
+/// The type is at least as wide.
 fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
     // The cast result is row-major, aligned, and of the base class; subclasses may keep two axes.
     let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;

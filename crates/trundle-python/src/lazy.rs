@@ -1,4 +1,4 @@
-//! Values that are initialised when they are first needed, without a lock.
+//! Lazy values without a lock.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,8 +6,8 @@ use pyo3::sync::PyOnceLock;
 /// A value that is initialised once.
 ///
 /// The initialisation may run Python code, for example an import, and another thread may fork during that time.
-/// `PyOnceLock::get_or_try_init` would hold a lock, which would never be released in the child. Here, threads
-/// that need the value at the same time each create one, and the first is kept.
+/// `PyOnceLock::get_or_try_init` would hold a lock, which would never be released in the child. Here, each thread
+/// creates a value, and the first is kept.
 pub(crate) struct Lazy<T>(PyOnceLock<T>);
 
 impl<T> Lazy<T> {
@@ -15,12 +15,11 @@ impl<T> Lazy<T> {
         Lazy(PyOnceLock::new())
     }
 
-    /// The value, if it is initialised.
     pub(crate) fn get(&self, py: Python<'_>) -> Option<&T> {
         self.0.get(py)
     }
 
-    /// Returns the value, after creating it by `make` if needed.
+    /// The value, created by `make` if needed.
     ///
     /// # Errors
     /// The errors of `make`.
@@ -38,7 +37,7 @@ impl<T> Lazy<T> {
 }
 
 impl Lazy<Py<PyAny>> {
-    /// Returns the attribute `name` of a module.
+    /// The attribute `name` of a module.
     ///
     /// # Errors
     /// The exceptions of the import.

@@ -1,4 +1,4 @@
-//! The Python package `trundle`. It converts arguments to operations, and arrays to memory with sizes and strides. The
+//! The Python package `trundle`. Converts arguments to operations, and arrays to memory with sizes and strides. The
 //! crate `trundle` moves the elements.
 //!
 //! `unsafe` is allowed only in modules that call numpy, DLPack libraries, a GPU driver or the system.
@@ -49,7 +49,7 @@ mod tuning;
 
 use pyo3::pymodule;
 
-// Not tested on free-threaded Python; importing the module there enables the GIL.
+// Not tested on free-threaded Python, where importing this enables the GIL.
 #[pymodule(gil_used = true)]
 mod _trundle {
     use pyo3::prelude::*;

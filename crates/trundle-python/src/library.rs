@@ -1,4 +1,4 @@
-//! Libraries that have arrays on GPUs. This module finds their current streams, and makes new arrays.
+//! Libraries with arrays on GPUs: their current streams, and new arrays.
 
 use std::ffi::c_void;
 
@@ -19,7 +19,6 @@ pub(crate) fn is_on_gpu(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind != DLDeviceType::CPU.0.cast_signed())
 }
 
-/// A library that has arrays on GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Library {
     Torch,
@@ -36,7 +35,7 @@ impl Library {
         })
     }
 
-    /// Returns the library's current stream on a GPU in this thread, as a `CUstream`.
+    /// This thread's current stream of the library on a GPU, as a `CUstream`.
     ///
     /// # Errors
     /// The exceptions of the library.
@@ -50,7 +49,7 @@ impl Library {
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Creates a contiguous array of the given sizes with the dtype of `like`, on its GPU.
+    /// A contiguous array with the dtype of `like`, on its GPU.
     ///
     /// # Errors
     /// The exceptions of the library, for example if it is out of memory.

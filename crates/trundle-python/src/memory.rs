@@ -1,4 +1,4 @@
-//! The memory of arrays: its address, sizes and strides. The arrays own the memory.
+//! The memory of arrays, which own it.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use trundle::{Layout, Result, Shape, ShapeError};
 
 use crate::device::ArrayDevice;
 
-/// A list with one number for each axis. For most tensors, it does not allocate memory.
+/// Most tensors need no allocation.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
 /// The bytes from the first to the last element of a tensor. Bytes between elements may belong to other arrays.
@@ -47,13 +47,13 @@ pub(crate) struct ArrayMemory {
     pub(crate) device: ArrayDevice,
 }
 
-/// The properties of a memory on which a plan depends. They are part of the key of plan caches.
+/// What a plan depends on: a part of the key of plan caches.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct LayoutKey<'a> {
     sizes: &'a [isize],
     strides: &'a [isize],
     width: usize,
-    /// The index of the GPU; `None` for the CPU.
+    /// `None` for the CPU.
     ordinal: Option<u32>,
 }
 
@@ -84,7 +84,6 @@ impl ArrayMemory {
         }
     }
 
-    /// Adds leading axes of size 1.
     pub(crate) fn new_axes_in_front(&mut self, count: usize) {
         self.sizes.insert_many(0, std::iter::repeat_n(1, count));
         self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
@@ -104,12 +103,12 @@ impl ArrayMemory {
         self.width == 0 || self.sizes.contains(&0)
     }
 
-    /// The size of a contiguous copy in bytes; `usize::MAX` if it overflows.
+    /// `usize::MAX` if it overflows.
     pub(crate) fn contiguous_bytes(&self) -> usize {
         contiguous_bytes(&self.sizes, self.width)
     }
 
-    /// The range of bytes of all elements, relative to `first`.
+    /// The bytes of all elements, relative to `first`.
     #[inline]
     fn reach(&self) -> Range<isize> {
         if self.is_empty() {
@@ -134,7 +133,7 @@ impl ArrayMemory {
         }
     }
 
-    /// Whether the extents overlap. That may be true although the tensors have no byte in common.
+    /// True also for tensors that interleave without a common byte.
     pub(crate) fn may_overlap(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         let (begin, other_begin) = (own.start.addr(), other.start.addr());
@@ -151,18 +150,18 @@ impl ArrayMemory {
     }
 
     fn shape(&self) -> Result<Shape, ShapeError> {
-        // Sizes of arrays are not negative.
+        // Sizes are not negative.
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }
 
-    /// The layout relative to the start of [`ArrayMemory::extent`].
+    /// Relative to the start of [`ArrayMemory::extent`].
     pub(crate) fn layout(&self) -> Result<Layout> {
         let before = self.reach().start.unsigned_abs();
         Layout::strided(&self.shape()?, before, &self.strides)
     }
 }
 
-/// The size of a contiguous tensor in bytes; `usize::MAX` if it overflows.
+/// `usize::MAX` if it overflows.
 pub(crate) fn contiguous_bytes(sizes: &[isize], width: usize) -> usize {
     if sizes.contains(&0) {
         return 0;

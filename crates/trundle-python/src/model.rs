@@ -67,14 +67,12 @@ pub(crate) struct Model {
     plans: PlanCache,
 }
 
-/// An input of a call.
 struct ModelInput<'py> {
     shape: Shape,
     memory: ArrayMemory,
     bytes: PyReadonlyArray1<'py, u8>,
 }
 
-/// The array of an output.
 struct Made<'py> {
     array: Bound<'py, PyAny>,
     memory: ArrayMemory,
@@ -85,7 +83,7 @@ impl ModelInput<'_> {
         Ok(self.bytes.as_slice()?)
     }
 
-    /// The properties of the input on which a plan depends.
+    /// What a plan depends on.
     fn described(&self) -> PyResult<trundle_models::InputView<'_>> {
         Ok(trundle_models::InputView { sizes: self.shape.sizes(), bytes: self.bytes()? })
     }
@@ -283,7 +281,7 @@ impl Model {
     }
 }
 
-/// Reads an input as a contiguous array of its dtype.
+/// A contiguous array of the input's dtype.
 fn read_input<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<ModelInput<'py>> {
     let (name, argument) = (&input.name, format!("input '{}'", input.name));
     let dtype = dtype_of(given.py(), &argument, input.element)?;
@@ -314,7 +312,7 @@ fn read_input<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<ModelIn
     Ok(ModelInput { shape, memory, bytes })
 }
 
-/// Calls `numpy.asarray` with C order, and with a dtype if there is one.
+/// `numpy.asarray` with C order, and with a dtype if there is one.
 fn as_array<'py>(
     object: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
@@ -322,14 +320,13 @@ fn as_array<'py>(
     Array::made_of(&object.py().import("numpy")?.call_method1("asarray", (object, dtype, "C"))?)
 }
 
-/// Views a C-contiguous array as bytes.
+/// The array is C-contiguous.
 fn bytes_of<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let flat = array.call_method1(intern!(array.py(), "reshape"), (-1,))?;
     let bytes = flat.call_method1(intern!(array.py(), "view"), ("uint8",))?;
     Ok(bytes.cast_into::<PyArray1<u8>>()?)
 }
 
-/// Runs the plan on the inputs and the arrays for the outputs.
 fn run(
     py: Python<'_>,
     planned: &PlannedModel,
@@ -355,13 +352,12 @@ fn run(
     run_of(py, written, move |go_on| {
         planned.run_into_while(&sources, &mut targets, go_on).map_err(|error| match error {
             Error::Stopped => trundle::Error::Stopped,
-            // The buffers are checked, so the other errors cannot occur.
+            // The buffers are checked, so other errors cannot occur.
             error => trundle::Error::too_large(error.to_string()),
         })
     })
 }
 
-/// Borrows the bytes of an array for writing.
 fn to_write<'py>(array: &Bound<'py, PyArray1<u8>>) -> PyResult<PyReadwriteArray1<'py, u8>> {
     array.try_readwrite().map_err(|error| PyValueError::new_err(format!("out: {error}")))
 }
@@ -382,7 +378,6 @@ fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<
     })
 }
 
-/// Converts the shape of an input to Python.
 fn sizes_of<'py>(py: Python<'py>, shape: &PartialShape) -> PyResult<Bound<'py, PyAny>> {
     let PartialShape::Ranked(dimensions) = shape else {
         return Ok(py.None().into_bound(py));

@@ -1,7 +1,7 @@
 //! Runs an operation on one array, and writes the result to a new array or to `out`.
 //!
-//! Each thread has a cache of recent plans. The key is the operation, the sizes, the strides and the number of threads.
-//! So a repeated call takes about as long as a call of numpy.
+//! Each thread caches recent plans by operation, sizes, strides and number of threads, so that a repeated call takes
+//! about as long as a call of numpy.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,7 +23,6 @@ thread_local! {
     static PLANS: RefCell<PlanCache<Arc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// The plan of a call.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: PlanOn<Plan>,
@@ -33,7 +32,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Plans `chain` from `src` to `dst`, or to a new contiguous tensor. If the caller wrote the chain, errors show the
-    /// chain and the fault.
+    /// fault in it.
     pub(crate) fn new(
         py: Python<'_>,
         chain: &Chain,
@@ -85,7 +84,7 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
     }
 
-    /// Moves the elements of `src` to `dst`, which must not overlap.
+    /// Moves `src` to `dst`, which must not overlap.
     ///
     /// # Errors
     /// As [`run`]; errors of the GPU.
@@ -103,7 +102,7 @@ impl Planned {
     }
 }
 
-/// Everything on which a plan depends. It is the key of plan caches.
+/// What a plan depends on: the key of plan caches.
 #[derive(Hash)]
 pub(crate) struct PlanKey<'a, What> {
     pub(crate) what: What,
@@ -137,7 +136,7 @@ fn planned(
     plan_cache::planned(&PLANS, &key, plan, |planned| planned.own_bytes())
 }
 
-/// Applies `operation` to `x`; writes to `out`, or to a new array of the same kind.
+/// Writes to `out`, or to a new array of the same kind.
 pub(crate) fn moved<'py>(
     py: Python<'py>,
     operation: &Operation,
@@ -148,7 +147,7 @@ pub(crate) fn moved<'py>(
     moved_by(py, x, out, threads, |src, dst| planned(py, operation, src, dst, threads))
 }
 
-/// Does the same as [`moved`], but the caller makes the plan.
+/// Like [`moved`], with plans from the caller.
 pub(crate) fn moved_by<'py>(
     py: Python<'py>,
     x: &Tensor<'py>,
@@ -167,12 +166,11 @@ pub(crate) fn moved_by<'py>(
     Ok(out.clone())
 }
 
-/// The smallest tensor that is moved in place. A smaller tensor is moved through a copy, because planning a move in
-/// place takes longer.
+/// Smaller tensors are moved through a copy, because planning a move in place takes longer.
 const LEAST_BYTES_IN_PLACE: usize = 256 << 10;
 
-/// Moves elements from one memory to another. If the memories overlap, the result is the same as if `src` was copied
-/// first. If they are the same memory, the elements are moved in place if possible.
+/// If the memories overlap, the result is the same as if `src` was copied first. If they are the same memory, elements
+/// are moved in place if possible.
 pub(crate) fn moved_into(
     py: Python<'_>,
     src: &ArrayMemory,
@@ -196,7 +194,7 @@ pub(crate) fn moved_into(
     planned_move.run(py, apart.memory().extent(), dst.extent())
 }
 
-/// Plans a move of this many bytes within one memory; `None` if it should go through a copy.
+/// `None` if this many bytes should go through a copy.
 pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
     let plan = planned.plan.cpu()?;
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?

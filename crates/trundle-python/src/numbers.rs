@@ -1,4 +1,4 @@
-//! Reads arguments that are one or more integers: axes, shifts, sizes, numbers of threads.
+//! Arguments of one or more integers: axes, shifts, sizes, numbers of threads.
 
 use std::fmt::Display;
 
@@ -12,8 +12,7 @@ use pyo3::types::{
 use crate::error::{axis_error, axis_out_of_range};
 use crate::memory::PerAxis;
 
-/// Reads one integer or a sequence of them. An integer is any object with `__index__`. Calls `too_large` for
-/// integers beyond 64 bits.
+/// Reads one integer or a sequence of integers, which are objects with `__index__`. Calls `too_large` beyond 64 bits.
 ///
 /// # Errors
 /// TypeError for other objects, ValueError for a sequence of sequences.
@@ -48,7 +47,7 @@ fn integers<'py, T: From<i64>>(
     }
 }
 
-/// Reads an integer, or returns `None` for other objects. Calls `too_large` for an integer beyond 64 bits.
+/// `None` for an object that is not an integer. Calls `too_large` beyond 64 bits.
 #[inline]
 fn integer<T: From<i64>>(
     value: &Bound<'_, PyAny>,
@@ -81,7 +80,7 @@ fn refused_for(argument: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr 
     PyTypeError::new_err(format!("{argument} must be {wanted}, not {kind}"))
 }
 
-/// Reads axes, counted from the front. An axis may be repeated.
+/// Axes, counted from the front. An axis may be repeated.
 ///
 /// # Errors
 /// AxisError outside of `-rank..rank`.
@@ -108,7 +107,7 @@ fn counted_from_front(py: Python<'_>, argument: &str, axis: i64, rank: usize) ->
     }
 }
 
-/// Reads distinct axes.
+/// Distinct axes.
 ///
 /// # Errors
 /// AxisError, or ValueError for a repeated axis.
@@ -125,7 +124,7 @@ pub(crate) fn axes(
     }
 }
 
-/// Reads a permutation of all axes.
+/// A permutation of all axes.
 ///
 /// # Errors
 /// As [`axes`], and ValueError for another number of axes.
@@ -147,7 +146,7 @@ pub(crate) fn all_axes(
     }
 }
 
-/// Reads one axis.
+/// One axis.
 ///
 /// # Errors
 /// AxisError if it is out of range, TypeError if it is not one integer.
@@ -157,7 +156,7 @@ pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
     counted_from_front(py, argument, axis, rank)
 }
 
-/// Reads one integer. Calls `too_large` for an integer beyond 64 bits.
+/// Calls `too_large` for an integer beyond 64 bits.
 ///
 /// # Errors
 /// TypeError if it is not one integer.
@@ -170,7 +169,7 @@ pub(crate) fn one(
     integer(value, too_large)?.ok_or_else(|| refused_for(argument, "an integer", value))
 }
 
-/// Reads an order of axes without normalising it.
+/// An order of axes, not normalised.
 ///
 /// # Errors
 /// AxisError for a number beyond 64 bits.
@@ -194,14 +193,14 @@ impl From<i64> for Shift<'_> {
 }
 
 impl Shift<'_> {
-    /// Returns an equivalent 64-bit shift along an axis of this size.
+    /// An equivalent shift along an axis of this size.
     ///
     /// # Errors
     /// The exceptions of Python.
     pub(crate) fn along(&self, size: isize) -> PyResult<i64> {
         match self {
             Shift::Small(shift) => Ok(*shift),
-            // Python's remainder has the sign of the divisor, so it is an equivalent shift.
+            // Python's remainder has the sign of the divisor.
             Shift::Large(shift) => shift.rem(size.max(1))?.extract(),
         }
     }
@@ -219,7 +218,7 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
     })
 }
 
-/// Reads indices along an axis. An index beyond 64 bits saturates.
+/// Indices beyond 64 bits saturate.
 ///
 /// # Errors
 /// TypeError for anything but integers.
@@ -227,7 +226,7 @@ pub(crate) fn indices(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerA
     integers(argument, value, |index| Ok(if index.gt(0)? { i64::MAX } else { i64::MIN }))
 }
 
-/// Reads one or more numbers that are not negative: sizes or repetitions.
+/// Sizes or repetitions, which are not negative.
 ///
 /// # Errors
 /// TypeError for numbers that are not integers, ValueError for a number that is negative or has more than 64 bits.
@@ -239,7 +238,6 @@ pub(crate) fn counts(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAx
     }
 }
 
-/// The error for a number that is negative or too large for a count.
 pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
     let count = count.to_string();
     PyValueError::new_err(match count.starts_with('-') {
@@ -248,7 +246,7 @@ pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
     })
 }
 
-/// Reads the size of the axis `name`.
+/// The size of the axis `name`.
 ///
 /// # Errors
 /// TypeError if it is not one integer, ValueError for an integer of more than 64 bits.
@@ -257,7 +255,7 @@ pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     one(name, value, || Err(PyValueError::new_err(too_large())))
 }
 
-/// Reads the maximum number of threads; `None` for the default.
+/// `None` for the default.
 ///
 /// # Errors
 /// TypeError if it is not an integer, ValueError if it is less than one.

@@ -1,5 +1,4 @@
-//! Operations: calls of the package's functions with checked arguments. They are keys of plan caches, and are converted
-//! to chains to plan them.
+//! Calls of the package's functions with checked arguments: keys of plan caches, which become chains.
 
 use smallvec::SmallVec;
 use trundle::ops::{Declaration, Reshape, Roll};
@@ -17,7 +16,6 @@ pub(crate) enum Operation {
     RollFlat {
         shift: i64,
     },
-    /// Flattens to one axis and applies the operation.
     Flat(Box<Operation>),
     /// A pattern with its sizes, in the chain language.
     Rearrange(String),
@@ -27,7 +25,6 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Creates an operation of an operator without lengths.
     pub(crate) fn of<const N: usize>(
         declared: &'static Declaration,
         arguments: [PerAxis<i64>; N],
@@ -35,12 +32,10 @@ impl Operation {
         Operation::Declared(declared, arguments.into_iter().collect())
     }
 
-    /// Creates an operation of an operator with a table.
     pub(crate) fn once(op: impl Into<Op>) -> Operation {
         Operation::Once(op.into())
     }
 
-    /// Whether the operation should be cached.
     pub(crate) fn comes_again(&self) -> bool {
         match self {
             Operation::Once(_) => false,
@@ -49,12 +44,12 @@ impl Operation {
         }
     }
 
-    /// Whether the caller wrote the pattern or chain to which errors refer.
+    /// Whether the caller wrote what errors refer to.
     pub(crate) fn is_written(&self) -> bool {
         matches!(self, Operation::Rearrange(_))
     }
 
-    /// Converts the operation to a chain for a tensor of the given sizes.
+    /// A chain for a tensor of the given sizes.
     ///
     /// # Errors
     /// The error of a pattern.
@@ -62,7 +57,7 @@ impl Operation {
         self.after(Chain::new(), sizes)
     }
 
-    /// Appends the operation to a chain whose result has the given sizes.
+    /// The chain's result has the given sizes.
     fn after(
         &self,
         chain: Chain,

@@ -6,7 +6,6 @@ use trundle::{Plan, ProgramPlan};
 
 use crate::gpu::GpuPlan;
 
-/// A plan for the CPU or for a GPU.
 #[derive(Debug)]
 pub(crate) enum PlanOn<P> {
     Cpu(P),
@@ -14,7 +13,6 @@ pub(crate) enum PlanOn<P> {
 }
 
 impl<P> PlanOn<P> {
-    /// The plan, if it is for the CPU.
     pub(crate) fn cpu(&self) -> Option<&P> {
         match self {
             PlanOn::Cpu(plan) => Some(plan),
@@ -23,11 +21,10 @@ impl<P> PlanOn<P> {
     }
 }
 
-/// The common functions of plans for any device.
 pub(crate) trait AnyPlan: fmt::Display {
-    /// The number of passes over memory. On a GPU, several moves to one tensor count as one.
+    /// On a GPU, several moves to one tensor count as one.
     fn passes(&self) -> usize;
-    /// The bytes of temporary memory that a run needs, on the plan's device.
+    /// Temporary memory on the plan's device.
     fn scratch_bytes(&self) -> usize;
 }
 

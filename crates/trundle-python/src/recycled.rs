@@ -1,8 +1,7 @@
 //! Recycles the memory of large results.
 //!
-//! When a program first uses a page of new memory, the system fills the page with zeros. For arrays of tens of
-//! megabytes, this takes longer than writing the elements. So if a program makes one result after another, a few blocks
-//! of memory are reused.
+//! The system fills each page of new memory with zeros when it is first used. For arrays of tens of megabytes, this
+//! takes longer than writing the elements. A program that makes one result after another reuses a few blocks instead.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
@@ -12,31 +11,31 @@ use std::sync::{Mutex, TryLockError};
 
 use trundle::internal::prefer_large_pages;
 
-/// The size of the smallest block that is recycled. The allocator itself reuses smaller blocks.
+/// The allocator itself reuses smaller blocks.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;
 
-/// The alignment of large blocks: a huge page.
+/// Large blocks are aligned to huge pages.
 const PAGE: usize = 2 << 20;
 
-/// The sizes of large blocks are multiples of this number. These are whole pages on every system. They are not whole
-/// huge pages, because these could double the size of a block.
+/// The sizes of large blocks are multiples of this: whole pages on every system, but not whole huge pages, which could
+/// double the size of a block.
 const GRAIN: usize = 64 << 10;
 
-/// The alignment of small blocks: a cache line, which is the most that other libraries require.
+/// Small blocks are aligned to cache lines, the most that other libraries require.
 const LINE: usize = 64;
 
-/// The maximum number of blocks that are kept: for a result, the previous result, and some results of other shapes.
+/// The blocks that are kept: for a result, the previous result, and some of other shapes.
 const MOST_BLOCKS: usize = 4;
 
-/// The maximum number of bytes that are kept. The system may reclaim them, see `offer`.
+/// The bytes that are kept. The system may reclaim them, see `offer`.
 const MOST_BYTES: usize = 1 << 30;
 
-/// A block may be used if it is larger than requested by at most this fraction, an eighth.
+/// A block may exceed the request by this fraction, an eighth.
 const SPARE: usize = 8;
 
 static KEPT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
-/// Memory for a result. Its contents may be anything. It is aligned to a cache line or, if it is large, to a huge page.
+/// Memory with any contents, aligned to a cache line or, if it is large, to a huge page.
 #[derive(Debug)]
 pub(crate) struct Block {
     start: NonNull<u8>,
@@ -49,7 +48,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Returns a block of at least `bytes` bytes, which was kept or is new; `None` if there is not enough memory.
+    /// A block of at least `bytes` bytes, kept or new; `None` if there is not enough memory.
     pub(crate) fn new(bytes: usize) -> Option<Block> {
         if bytes < LEAST_BYTES {
             return Block::fresh(bytes.max(1));
@@ -59,7 +58,7 @@ impl Block {
     }
 
     fn kept(bytes: usize) -> Option<Block> {
-        // Do not wait for the lock, because another thread may have held it when the process was forked.
+        // Waiting for the lock could last forever, because another thread may have held it during a fork.
         let mut kept = KEPT.try_lock().ok()?;
         let fits =
             |block: &Block| (bytes..=bytes.saturating_add(bytes / SPARE)).contains(&block.bytes);
@@ -87,7 +86,7 @@ impl Block {
         self.bytes
     }
 
-    /// Releases ownership; [`Block::from_raw`] takes it back.
+    /// [`Block::from_raw`] takes it back.
     pub(crate) fn into_raw(self) -> *mut u8 {
         std::mem::ManuallyDrop::new(self).start()
     }
@@ -100,7 +99,7 @@ impl Block {
         Block { start, bytes }
     }
 
-    /// Allows the system to reclaim the pages if memory becomes scarce.
+    /// The system may reclaim the pages if memory becomes scarce.
     #[cfg(target_os = "linux")]
     fn offer(&self) {
         // SAFETY: the range belongs to this block, and its contents are no longer needed.
@@ -117,7 +116,7 @@ impl Drop for Block {
         match KEPT.try_lock() {
             Ok(mut kept) if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) => {
                 self.offer();
-                // Remove the oldest blocks here, but free them after the lock is released.
+                // The oldest blocks are freed after the lock is released.
                 let mut leave = 0;
                 let total = |blocks: &[Block]| blocks.iter().map(Block::bytes).sum::<usize>();
                 while kept.len() - leave >= MOST_BLOCKS

@@ -1,7 +1,7 @@
 //! Runs plans. A long run releases the GIL and can be interrupted by Ctrl-C.
 //!
-//! Before each part of a long run, the thread that runs the part checks whether the run continues. The calling thread
-//! also checks for signals at intervals.
+//! Before each part of a long run, threads check whether it continues. The calling thread also checks for signals at
+//! intervals.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +16,18 @@ use crate::error::refused;
 use crate::lazy::Lazy;
 use crate::memory::Extent;
 
-/// Moves of at most this many bytes keep the GIL, because releasing and reacquiring it would take longer.
+/// Smaller moves keep the GIL, because releasing and reacquiring it would take longer.
 const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
 
-/// Moves of at most this many bytes are too short to be interrupted.
+/// Smaller moves are too short to be interrupted.
 const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 
-/// The interval between checks for signals.
 pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
-/// The function that says whether a run continues.
+/// Whether a run continues.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Moves the elements of `src` to `dst`, which have the layouts of `plan` and must not overlap.
+/// `src` and `dst` have the layouts of `plan` and must not overlap.
 ///
 /// # Errors
 /// The exceptions of signal handlers, such as KeyboardInterrupt; the result is incomplete in this case.
@@ -44,14 +43,14 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     })
 }
 
-/// Moves elements within one memory. The run cannot be interrupted: Ctrl-C takes effect when it ends.
+/// The run cannot be interrupted: Ctrl-C takes effect when it ends.
 pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
     // SAFETY: the bytes of an array that the caller holds.
     let bytes = unsafe { to_write(memory) };
     run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| plan.run(bytes))
 }
 
-/// Runs a plan from several arrays to `dst`, which must not overlap any of them.
+/// No array may overlap `dst`.
 ///
 /// # Errors
 /// As [`run`].
@@ -100,7 +99,7 @@ pub(crate) unsafe fn to_write<'a>(extent: Extent) -> &'a mut [u8] {
     }
 }
 
-/// Runs `work`, which writes this many bytes.
+/// `work` writes this many bytes.
 pub(crate) fn run_of(
     py: Python<'_>,
     bytes: usize,
@@ -122,8 +121,8 @@ pub(crate) fn run_of(
     moved.map_err(|error| refused(py, &error))
 }
 
-/// Whether this is Python's main thread, the only one that handles signals. Other threads must not check for
-/// signals, because the interpreter may be finalised during their run.
+/// Only Python's main thread handles signals. Others must not check, because the interpreter may be finalised during
+/// their run.
 pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     static MAIN_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     static CURRENT_THREAD: Lazy<Py<PyAny>> = Lazy::new();
@@ -131,7 +130,7 @@ pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     Ok(CURRENT_THREAD.import(py, "threading", "current_thread")?.call0()?.is(&main))
 }
 
-/// The thread that called, and checks for signals at intervals.
+/// The calling thread, which checks for signals at intervals.
 struct Caller {
     thread: thread::ThreadId,
     asked: Mutex<Instant>,
@@ -149,7 +148,7 @@ impl Caller {
         }
     }
 
-    /// Whether the run continues. All threads call this; only the caller's thread checks for signals.
+    /// All threads call this; only the caller's checks for signals.
     fn goes_on(&self) -> bool {
         if self.stopped.load(Ordering::Relaxed) {
             return false;

@@ -1,5 +1,4 @@
-//! Native functions of `trundle.zarr`, which moves stores and files larger than memory by numbered tasks, and of the
-//! `trundle` program.
+//! Native functions of `trundle.zarr`, and of the `trundle` program.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -22,8 +21,7 @@ use trundle_formats::Shown;
 use crate::error::system_error;
 use crate::run::{BETWEEN_ASKS, handles_signals, signals};
 
-/// The exception for a failure. Its hints have the names of keyword arguments. A hint about a setting without a keyword
-/// argument is left out.
+/// Hints have the names of keyword arguments; others are left out.
 fn raised(failure: &Failure) -> PyErr {
     let mut message = failure.to_string();
     for Hint { setting, text } in failure.hints() {
@@ -68,7 +66,6 @@ pub(crate) struct Options {
     overwrite: bool,
 }
 
-/// Parses the value of a keyword argument, which is a string.
 fn value<T>(
     name: &str,
     text: Option<&String>,
@@ -115,7 +112,7 @@ pub(crate) fn plan_tasks(
     planned.map_err(|failure| raised(&failure))
 }
 
-/// Runs `work` with the job of a plan. Returns `None` if the plan is finished.
+/// `None` if the plan is finished.
 fn joined<T>(
     plan: &str,
     threads: Option<usize>,
@@ -126,7 +123,7 @@ fn joined<T>(
     plan.join(threads, |joined| Ok(work(joined)?))
 }
 
-/// An observer that prints nothing, and stops the run when its flag is set.
+/// Prints nothing, and stops the run when its flag is set.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Observer for Stoppable<'_> {
@@ -139,7 +136,7 @@ impl Observer for Stoppable<'_> {
     }
 }
 
-/// A flag that stops running tasks.
+/// Stops running tasks.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
@@ -160,8 +157,8 @@ impl Stop {
 /// The stack size of the worker thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs `work`, which stops when the flag is set. If this is Python's main thread, `work` runs on another thread, and
-/// the main thread checks for signals in the meantime.
+/// `work` stops when the flag is set. On Python's main thread, it runs on another thread, while the main thread checks
+/// for signals.
 fn until_stopped<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,

@@ -1,4 +1,4 @@
-//! Arrays of all kinds: arguments to read, and results to write.
+//! Arrays of all kinds.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use numpy::PyArrayDescr;
@@ -17,7 +17,7 @@ use crate::memory::{ArrayMemory, Extent, PerAxis, contiguous_bytes};
 use crate::recycled::Block;
 use crate::traced;
 
-/// An array and its memory. The memory stays valid as long as this value exists.
+/// The memory is valid as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Tensor<'py> {
     pub(crate) memory: ArrayMemory,
@@ -31,8 +31,8 @@ enum TensorKind<'py> {
 }
 
 impl<'py> Tensor<'py> {
-    /// Reads an argument. It may be a numpy array, an array of another library with `__dlpack__` on the CPU or a
-    /// supported GPU, or an object that numpy can convert to an array. `class` is the class of results.
+    /// Reads a numpy array, an array of another library with `__dlpack__` on the CPU or a supported GPU, or an object
+    /// that numpy converts to an array. `class` is the class of results.
     ///
     /// # Errors
     /// TypeError or ValueError if the argument cannot be read.
@@ -73,7 +73,7 @@ impl<'py> Tensor<'py> {
         Ok(Tensor { memory: array.memory(argument)?, kind: TensorKind::Array(array, class) })
     }
 
-    /// Checks that the dtype of the array is `dtype`, which is a dtype of the array's library.
+    /// `dtype` is a dtype of the array's library.
     ///
     /// # Errors
     /// TypeError if the dtypes differ.
@@ -84,7 +84,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Whether the elements are signed 64-bit integers in native byte order.
+    /// Signed 64-bit integers in native byte order.
     pub(crate) fn is_i64(&self) -> bool {
         match &self.kind {
             TensorKind::Array(array, _) => {
@@ -101,8 +101,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Reads values that will be written over this array. They must have the kind and dtype of this array. If this is a
-    /// numpy array, numpy converts other objects.
+    /// Reads values of the kind and dtype of this array. For a numpy array, numpy converts other objects.
     ///
     /// # Errors
     /// TypeError for another kind or dtype, or exceptions of numpy.
@@ -123,8 +122,8 @@ impl<'py> Tensor<'py> {
         Ok(values)
     }
 
-    /// Converts the values of a padding to the bytes of two elements for each axis: the one before and the one after
-    /// the array. numpy converts the values to the dtype of this array.
+    /// Converts the values of a padding to the bytes of two elements for each axis, before and after, with numpy's
+    /// conversion to this array's dtype.
     ///
     /// # Errors
     /// The exceptions of numpy, and TypeError for a dtype that numpy does not have, unless all values are 0.
@@ -151,7 +150,7 @@ impl<'py> Tensor<'py> {
         pairs.call_method0("tobytes")?.extract()
     }
 
-    /// The numpy dtype of the elements; `None` if numpy does not have this type.
+    /// `None` if numpy does not have this type.
     fn numpy_dtype(&self, numpy: &Bound<'py, PyModule>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.kind {
             TensorKind::Array(array, _) => Ok(Some(array.dtype())),
@@ -162,8 +161,8 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Returns the type with which numbers are converted to elements of the array. For a type that trundle does not
-    /// know, only the number 0 can be converted; all its bytes are 0.
+    /// The conversion of numbers to elements. For a type that trundle does not know, only 0 can be converted, to bytes
+    /// that are 0.
     ///
     /// # Errors
     /// The exceptions of Python.
@@ -177,7 +176,7 @@ impl<'py> Tensor<'py> {
         Ok(known.map_or(other, |dtype| Elements { dtype, is_big_endian }))
     }
 
-    /// Checks that another argument has the same kind and dtype.
+    /// The kinds and dtypes must be the same.
     ///
     /// # Errors
     /// TypeError if they differ.
@@ -198,7 +197,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Checks that another argument is on the same device.
+    /// The devices must be the same.
     ///
     /// # Errors
     /// ValueError if the devices differ.
@@ -212,7 +211,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Reads the array for a result. It must have the kind and dtype of `x`.
+    /// Reads the array for a result, which must have the kind and dtype of `x`.
     ///
     /// # Errors
     /// TypeError for another kind or dtype, ValueError for a read-only array.
@@ -245,7 +244,7 @@ impl<'py> Tensor<'py> {
     }
 }
 
-/// The names of number types in the package ml_dtypes.
+/// The names in ml_dtypes.
 const ML_DTYPES: [(&str, DType); 4] = [
     ("bfloat16", DType::BF16),
     ("float8_e4m3fn", DType::F8E4M3),
@@ -253,7 +252,7 @@ const ML_DTYPES: [(&str, DType); 4] = [
     ("float8_e8m0fnu", DType::F8E8M0),
 ];
 
-/// The number type of a numpy dtype, if it is one.
+/// The number type, if it is one.
 fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
     let (kind, bits): (String, usize) = (dtype.getattr("kind")?.extract()?, 8 * width);
     let name = match &*kind {
@@ -269,7 +268,7 @@ fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
     Ok(DType::from_name(&name).ok())
 }
 
-/// The numpy dtype of an element type; `None` for types that numpy arrays cannot hold.
+/// `None` for types that numpy arrays cannot hold.
 ///
 /// # Errors
 /// ImportError if the package of the dtype is missing.
@@ -300,7 +299,7 @@ impl Elements {
     /// The value for chains that have no number.
     pub(crate) const UNKNOWN: Elements = Elements { dtype: DType::Bytes(0), is_big_endian: false };
 
-    /// Returns the bytes of a number as an element.
+    /// The bytes of a number.
     ///
     /// # Errors
     /// The errors of [`Scalar::element`].
@@ -312,7 +311,6 @@ impl Elements {
     }
 }
 
-/// The numpy name of an element type.
 fn numpy_name(dtype: DLDataType) -> Option<String> {
     let kind = match dtype.code {
         DLDataTypeCode::INT => "i",
@@ -325,8 +323,8 @@ fn numpy_name(dtype: DLDataType) -> Option<String> {
     (dtype.lanes == 1 && dtype.bits >= 8).then(|| format!("{kind}{}", dtype.bits / 8))
 }
 
-/// A new array for a result. On a GPU, the array's library allocates it before the move. On the CPU, other libraries
-/// get the memory after the move, because some of them copy it.
+/// A new array. On a GPU, its library allocates it before the move. On the CPU, other libraries get the memory after
+/// the move, because some of them copy it.
 pub(crate) enum Output<'py> {
     Array(Array<'py>),
     OnGpu(Bound<'py, PyAny>),
@@ -334,7 +332,7 @@ pub(crate) enum Output<'py> {
 }
 
 impl<'py> Output<'py> {
-    /// Allocates a result with these sizes, of the kind of `x`. Returns the result and its memory.
+    /// A result of the kind of `x`, and its memory.
     ///
     /// # Errors
     /// MemoryError if there is not enough memory, and the errors of the array's library.
@@ -360,7 +358,7 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// Allocates a result on a GPU. The library of the array `like` allocates it.
+    /// The library of `like` allocates the result.
     ///
     /// # Errors
     /// The exceptions of the library, and ValueError if it returns another array than requested.
@@ -377,7 +375,7 @@ impl<'py> Output<'py> {
             && foreign.dtype() == like.dtype()
             && memory.sizes[..] == *sizes
             && (memory.is_empty() || memory.is_contiguous());
-        // Use the stream of the call.
+        // Uses the stream of the call.
         let extent = Extent { device: read.device, ..memory.extent() };
         is_alike.then_some((Output::OnGpu(made), extent)).ok_or_else(wrong)
     }

@@ -1,8 +1,8 @@
-//! Reads and makes PyTorch tensors through PyTorch's C functions. The Python functions that every library has,
-//! `__dlpack__` and `from_dlpack`, take twenty times as long as a small move.
+//! PyTorch tensors through C functions. The Python functions that every library has, `__dlpack__` and `from_dlpack`,
+//! take twenty times as long as a small move.
 //!
-//! The C functions return the stored memory of a tensor even if it has a conjugate, negative or gradient flag. So
-//! this module checks the flags. If a flag is set or an error occurs, the tensor is read by `__dlpack__` instead.
+//! The C functions return the stored memory of a tensor even if it has a conjugate, negative or gradient flag, so the
+//! flags are checked here. If a flag is set or an error occurs, `__dlpack__` reads the tensor.
 
 use std::ffi::c_void;
 
@@ -23,12 +23,11 @@ pub(crate) struct Torch {
     tensor: Py<PyType>,
     /// The layout of strided tensors.
     strided: Py<PyAny>,
-    /// The function that counts the active dispatch modes, such as tracers.
+    /// Counts active dispatch modes, such as tracers.
     modes: Py<PyAny>,
     functions: Functions,
 }
 
-/// The functions that share tensors.
 enum Functions {
     /// The table of C functions that PyTorch has since version 2.10.
     Table(Table),
@@ -38,7 +37,6 @@ enum Functions {
     },
 }
 
-/// A library's table of C functions.
 struct Table(ExchangeApi);
 
 // SAFETY: according to DLPack, such a table is never freed, and it is only read.
@@ -114,7 +112,7 @@ impl Torch {
         (is_reached && !is_conj()).then_some((imported, stream))
     }
 
-    /// Returns the function that converts a result to a tensor.
+    /// Converts a result to a tensor.
     pub(crate) fn maker<'py>(&'static self, py: Python<'py>) -> Maker<'py> {
         match &self.functions {
             Functions::Table(Table(table)) => Maker::Known(table),

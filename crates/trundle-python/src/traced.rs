@@ -1,4 +1,4 @@
-//! Detects objects without elements that other libraries pass instead of arrays while they trace a function.
+//! Objects without elements that libraries pass instead of arrays while they trace a function.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,8 +10,7 @@ const CUSTOM_OP: &str = "call the function of that name in trundle.torch, or exc
 const RULES: &str = "call the function of that name in trundle.torch";
 const NUMPY_FUNCTION: &str = "call trundle through tf.numpy_function";
 
-/// Kinds of tracers: the package, the end of the class name, the tracing function, and how to call trundle
-/// there. The first matching row counts.
+/// Package, end of the class name, tracing function, and how to call trundle there. The first match counts.
 const TRACERS: [(&str, &str, &str, &str); 12] = [
     ("jax", "DynamicJaxprTracer", "jax.jit", PURE_CALLBACK),
     ("jax", "BatchTracer", "jax.vmap", PURE_CALLBACK),
@@ -27,8 +26,7 @@ const TRACERS: [(&str, &str, &str, &str); 12] = [
     ("keras", "KerasTensor", "a Keras model", NUMPY_FUNCTION),
 ];
 
-/// Returns the error for a traced array, if `object` is one. Called only after another error, because checking
-/// every array would take longer than some moves.
+/// Called only after another error, because checking every array would take longer than some moves.
 pub(crate) fn refusal(argument: &str, object: &Bound<'_, PyAny>) -> Option<PyErr> {
     let class = object.get_type();
     let package = dlpack::package(&class);

@@ -1,4 +1,4 @@
-"""Element types and views for the tests, and the expected results, bit by bit."""
+"""Element types, views, and expected results, bit by bit."""
 
 import os
 
@@ -9,7 +9,7 @@ try:
 except ImportError:
     ml_dtypes = None
 
-# Whether to run the longest versions of the tests, as CI does.
+# The longest versions of the tests, as in CI.
 ALL = os.environ.get("TRUNDLE_TESTS") == "all"
 
 # numpy 1.24 only has it in the top-level module.
@@ -49,7 +49,7 @@ DTYPES = NUMPY_DTYPES + ML_DTYPES
 
 
 def random_array(dtype, shape, rng):
-    """A C-contiguous array of random bytes, including NaNs with payloads and padding that is not zero."""
+    """C-contiguous random bytes, including NaNs with payloads and padding that is not zero."""
     dtype = np.dtype(dtype)
     # The bytes of a bool are 0 and 1.
     top = 2 if dtype == np.bool_ else 256
@@ -79,7 +79,7 @@ def read_only(dtype, shape, rng):
     return array
 
 
-# Functions that make an array of rank 3 of a dtype.
+# Arrays of rank 3.
 VIEWS = {
     "contiguous": lambda dtype, rng: random_array(dtype, (3, 4, 5), rng),
     "fortran": lambda dtype, rng: random_array(dtype, (5, 4, 3), rng).T,
@@ -102,7 +102,7 @@ VIEWS = {
 
 
 class _Bytes:
-    """Memory in the array interface, of any dtype."""
+    """Memory of any dtype in the array interface."""
 
     def __init__(self, array):
         self.array = array
@@ -111,18 +111,17 @@ class _Bytes:
             "shape": (*array.shape, array.dtype.itemsize),
             "strides": (*array.strides, 1),
             "typestr": "|u1",
-            # numpy refuses a null pointer, which an empty array may have.
+            # An empty array may have a null pointer, which numpy refuses.
             "data": (array.__array_interface__["data"][0] or 1, True),
         }
 
 
 def bytes_of(array):
-    """A view of the bytes as a last axis, including padding, without interpreting values."""
+    """Bytes as a last axis, including padding."""
     return np.asarray(_Bytes(array))
 
 
 def array_of(raw, dtype):
-    """The array of a dtype with these bytes in the last axis."""
     return np.ndarray(raw.shape[:-1], dtype, np.ascontiguousarray(raw))
 
 
@@ -137,7 +136,7 @@ def moved(x, move):
 
 
 def assert_same_bits(actual, expected, note=""):
-    """Checks that shape, dtype with byte order, and the bytes of each element are equal."""
+    """Compares shape, dtype with byte order, and bytes."""
     assert actual.shape == expected.shape, note
     assert actual.dtype == expected.dtype, note
     assert actual.dtype.byteorder == expected.dtype.byteorder, note
@@ -150,7 +149,7 @@ def assert_same_bits(actual, expected, note=""):
 
 
 def assert_new(result, x, expected, note=""):
-    """Checks that a result owns its memory, is in C order and equals `expected` bit by bit."""
+    """The result owns its memory, is in C order and equals `expected` bit by bit."""
     assert type(result) is np.ndarray, note
     assert_same_bits(result, expected, note)
     flags = result.flags

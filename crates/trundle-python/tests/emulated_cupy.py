@@ -18,7 +18,7 @@ NON_BLOCKING = 1
 
 
 def driver(folder):
-    """Loads the emulated driver so that trundle finds it. Returns the reason if this is not possible."""
+    """Returns a reason if trundle cannot find the emulated driver."""
     try:
         return ctypes.CDLL("libcuda.so"), "this machine has a driver of NVIDIA's"
     except OSError:
@@ -27,13 +27,11 @@ def driver(folder):
         subprocess.run([SOURCE / "build.sh", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         return None, f"the emulated driver is not compiled: {error}"
-    # Later requests for a library of this name get this one.
+    # Later requests for this name get this library.
     return ctypes.CDLL(str(Path(folder) / "libcuda.so.1"), ctypes.RTLD_GLOBAL), None
 
 
 class Emulated:
-    """The driver's functions, and the module that replaces CuPy."""
-
     def __init__(self, library):
         self.library = library
         self.contexts = {}
@@ -55,7 +53,6 @@ class Emulated:
             raise RuntimeError(f"{name}: the driver says {code}")
 
     def on(self, device_id):
-        """Makes the primary context of a device current."""
         if device_id not in self.contexts:
             device, context = ctypes.c_int(), ctypes.c_void_p()
             self.call("cuDeviceGet", ctypes.byref(device), device_id)
@@ -106,7 +103,6 @@ class Stream:
 
     @contextlib.contextmanager
     def captured(self):
-        """Captures the work on the stream in a graph."""
         self.emulated.on(self.device_id)
         self.emulated.call("cuStreamBeginCapture_v2", ctypes.c_void_p(self.ptr), 0)
         try:
@@ -129,7 +125,7 @@ class Device:
 
 
 class Array:
-    """An array; `lying` is a numpy array of the same memory."""
+    """`lying` is a numpy array of the same memory."""
 
     def __init__(self, emulated, device_id, lying):
         self.emulated, self.device_id, self.lying = emulated, device_id, lying
@@ -145,7 +141,7 @@ class Array:
         return type(self)(self.emulated, self.device_id, self.lying.transpose(*axes))
 
     def get(self):
-        """Synchronises the current stream and returns a copy as a numpy array."""
+        """Synchronises the current stream."""
         self.emulated.get_current_stream(self.device_id).synchronize()
         return self.lying.copy()
 
@@ -160,7 +156,7 @@ class Array:
         capsule = self.lying.__dlpack__(max_version=max_version)
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        # After the version, the owner, the deleter, the flags and the address.
+        # After version, owner, deleter, flags and address.
         device = pointer(capsule, b"dltensor_versioned") + 40
         (ctypes.c_int32 * 2).from_address(device)[:] = self.__dlpack_device__()
         return capsule

@@ -1,4 +1,4 @@
-"""permute_dims, transpose, rot90, moveaxis and swapaxes: all forms of axes."""
+"""All forms of axes."""
 
 import itertools
 
@@ -60,7 +60,7 @@ def test_order_is_in_gather_form(x):
 
 
 def test_large_permutations(rng):
-    # Whole tiles with remainders, narrow and wide elements.
+    # Whole tiles with remainders.
     for dtype in ("u1", "u2", "u4", "u8", "c16", "V3", "V32"):
         for shape, axes in [
             ((130, 67), (1, 0)),

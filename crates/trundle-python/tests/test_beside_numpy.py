@@ -27,7 +27,7 @@ def pick(rng, items):
 
 
 def draw_view(rng):
-    """An array of any dtype with any strides: transposed, reversed, stepped, broadcast."""
+    """Any dtype and strides: transposed, reversed, stepped, broadcast."""
     rank = rng.integers(5)
     top = 7 if rank < 3 else 4
     shape = [int(size) for size in rng.integers(0 if one_in(rng, 8) else 1, top, rank)]
@@ -60,7 +60,7 @@ def draw_integers(rng, low, high, shape):
 
 
 def sized(x, axis):
-    """The size of an axis, which may be out of range, or of the flat array."""
+    """The axis may be out of range, or None for the flat array."""
     if axis is None:
         return x.size
     return x.shape[axis] if -x.ndim <= axis < x.ndim else 1
@@ -70,7 +70,7 @@ def takes(rng, x):
     axis = None if one_in(rng, 4) else draw_axis(rng, x.ndim)
     size = sized(x, axis)
     mode = pick(rng, ["raise", "raise", "wrap", "clip"])
-    # numpy does not terminate if there is nothing to wrap around.
+    # numpy does not terminate otherwise.
     mode = "raise" if size == 0 else mode
     far = 2 * size + 3 if mode != "raise" else size + (1 if one_in(rng, 10) else 0)
     shape = [int(n) for n in rng.integers(0 if one_in(rng, 8) or size == 0 else 1, 5, rng.integers(3))]
@@ -186,7 +186,6 @@ FUNCTIONS = [takes, takes_along, repeats, tiles, broadcasts, windows, pads]
 def draw_out(rng, x, expected):
     """A destination with any strides, and, if they overlap, x in the same memory."""
     if one_in(rng, 3) and 0 < x.nbytes < 1 << 16:
-        # x and the result start anywhere in the same memory.
         begin, other = (int(n) for n in rng.integers(0, x.nbytes + 1, 2))
         memory = random_array("u1", (x.nbytes + expected.nbytes + max(begin, other),), rng)
         within = np.ndarray(x.shape, x.dtype, memory, begin)
@@ -199,7 +198,7 @@ def draw_out(rng, x, expected):
 
 
 def is_looser_of_numpy(expected, raised):
-    """If the result is empty, numpy checks neither indices nor repeats."""
+    """For an empty result, numpy checks neither indices nor repeats."""
     is_looser = isinstance(raised, IndexError) or "must not be negative" in str(raised)
     return expected.size == 0 and is_looser
 
@@ -230,7 +229,7 @@ def test_as_numpy_does(function):
         if one_in(rng, 3):
             within, out = draw_out(rng, x, expected)
             if within is not None:
-                # Draws the same call again, for the array in the shared memory.
+                # The same call again, for the shared memory.
                 within[...] = x
                 again = np.random.default_rng()
                 again.bit_generator.state = state

@@ -1,4 +1,4 @@
-"""Chains: the examples in docs/chains.md, and the behaviour of the Python class."""
+"""The examples of docs/chains.md, and the class."""
 
 import copy
 import gc
@@ -208,7 +208,7 @@ def test_a_plan_says_what_would_be_done():
     assert not x.any()
 
 
-# A roll of rows, then a roll across them, which is not a roll of the first tensor.
+# Rolls rows, then across them, which is not a roll of the first tensor.
 SEVERAL_PASSES = (
     "tile(1, 2) | roll(1, 0)",
     "reshape(5, -1) | roll(1, 0)",
@@ -242,7 +242,7 @@ def test_a_plan_is_for_a_shape_that_fits():
         chain.plan(np.array([[None]]))
 
 
-# Invalid texts, and texts that do not fit a shape, as on the page.
+# Invalid texts, or texts that do not fit a shape.
 REFUSED_TEXTS = {
     "(h p) (w q) c -> h w (p q c), p=2": "splits into",
     "(h p) w c -> h w (p d), p=2": '"d"',
@@ -355,8 +355,6 @@ def test_subclasses_come_back_as_arrays():
     assert_same_bits(result, np.array([[1, 4], [2, 5], [3, 6]]))
 
 
-# Lengths that are given in the call.
-
 TIME_MAJOR = ("b t -> t b", "reverse(axis=0, batch_axis=1, lengths=lengths)")
 
 
@@ -384,7 +382,7 @@ def test_lengths_are_read_at_every_call(rng):
     n[:] = [1, 2]
     assert_new(chain(x, lengths=n), x, time_major(x, [1, 2]))
     assert_new(chain(x[::-1], lengths=n), x, time_major(x[::-1], [1, 2]))
-    # The same numbers in another shape are different lengths.
+    # The same numbers in another shape.
     open_lanes = trundle.chain("reverse(axis=1, lengths=n)")
     y = random_array("u2", (2, 3, 2), rng)
     lanes = np.array([[[1, 2]], [[3, 0]]])
@@ -512,8 +510,6 @@ def test_equality_of_open_chains():
     x = np.arange(6).reshape(2, 3)
     assert_new(again(x, lengths=[2, 3]), x, time_major(x, [2, 3]))
 
-
-# Joined chains, and other methods of the class.
 
 
 def test_chains_are_joined(rng):

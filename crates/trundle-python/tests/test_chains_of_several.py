@@ -179,7 +179,7 @@ def test_one_array_is_put_into_another():
     same(put(x, v=values, i=order), expected)
     same(trundle.chain("put_along_axis(b, _, indices=i, axis=-1) | transpose()")(values, b=x, i=order), expected.T)
     assert put.plan(x, v=values, i=order).out_shape == (2, 3)
-    # The first indices, the same indices counted from the end, and others.
+    # The same indices from the front and from the end, and others.
     for indices in [order, order - 3, np.array([[0]])]:
         expected = x.copy()
         np.put_along_axis(expected, indices, 7.0, axis=1)

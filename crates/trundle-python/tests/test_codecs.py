@@ -13,7 +13,7 @@ TYPES = ["bool", "u1", ">i2", "f2", "f4", "i8", "c16", "M8[ns]", "U5"]
 
 
 def stored(codec, array, order, **options):
-    """The contents of a store after writing an array with this codec, and the array as read by each codec."""
+    """The contents of a store written with this codec, and the array as read by each codec."""
     memory = {}
     with zarr.config.set({"codecs.transpose": codec}):
         store = zarr.create_array(
@@ -60,7 +60,7 @@ def test_shards():
 
 
 def test_texts_of_any_length_are_left_to_zarr():
-    # zarr-python itself does not read these texts back correctly; only checks that both codecs behave the same.
+    # zarr-python does not read these texts back correctly, so both codecs only have to agree.
     array = np.array([["a", "bcd"], ["", "ef"], ["x" * 40, "y"]], dtype=object)
     read = []
     for codec in (OURS, THEIRS):

@@ -1,4 +1,4 @@
-"""All functions on all dtypes and views, bit by bit."""
+"""All functions, dtypes and views, bit by bit."""
 
 import numpy as np
 import pytest
@@ -163,7 +163,7 @@ def test_texts_of_no_characters_become_empty_ones(dtype):
     x = np.zeros((70, 90), [("text", dtype), ("number", "i4")])["text"]
     assert x.itemsize == 0
     for call in (trundle.transpose, trundle.ascontiguousarray, lambda x: trundle.roll(x, 1)):
-        # The result may reuse the memory that is freed here.
+        # The result may reuse this memory.
         used = np.full(x.size * np.copy(x).itemsize, 255, "u1")
         del used
         result = call(x)

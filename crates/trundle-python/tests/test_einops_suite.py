@@ -82,7 +82,6 @@ LEFT_OUT = {
 
 
 def found():
-    """The tests of einops by name."""
     for name in MODULES:
         module = importlib.import_module(f"einops.tests.test_{name}")
         for member, function in inspect.getmembers(module, inspect.isfunction):
@@ -106,8 +105,6 @@ def compiled(function):
 
 
 class Replaced:
-    """Replaces a function of einops by the function with the same name in trundle.torch."""
-
     def __init__(self, name, way):
         self.theirs, self.ours = getattr(einops, name), getattr(tt, name)
         self.way, self.calls = way(self.ours), 0
@@ -131,8 +128,6 @@ class Replaced:
 
 
 class Rearrange(torch.nn.Module):
-    """Replaces the layer of einops."""
-
     def __init__(self, pattern, **sizes):
         super().__init__()
         self.pattern, self.sizes = pattern, sizes
@@ -143,7 +138,7 @@ class Rearrange(torch.nn.Module):
 
 
 class Graphs:
-    """A backend of `torch.compile` that needs no C++ compiler."""
+    """Needs no C++ compiler."""
 
     def __init__(self):
         self.operators = 0

@@ -1,4 +1,4 @@
-"""Errors: numpy's exceptions, with messages that name the argument and the values."""
+"""numpy's exceptions, with messages that name argument and values."""
 
 import importlib.metadata
 import re
@@ -13,7 +13,6 @@ X = np.arange(24.0).reshape(2, 3, 4)
 
 # The call, the numpy equivalent, and a pattern of the message.
 AS_NUMPY = {
-    # Axes out of range.
     "roll axis": (lambda: trundle.roll(X, 1, axis=3), lambda: np.roll(X, 1, axis=3), "axis 3 .*3"),
     "roll axis below": (
         lambda: trundle.roll(X, 1, axis=-4),
@@ -69,7 +68,6 @@ AS_NUMPY = {
         lambda: np.fft.ifftshift(X, (0, -4)),
         "ax[ei]s.* -4 .*3",
     ),
-    # Repeated axes, too many, too few.
     "permute_dims repeated": (
         lambda: trundle.permute_dims(X, (0, 1, 1)),
         lambda: np.transpose(X, (0, 1, 1)),
@@ -120,7 +118,6 @@ AS_NUMPY = {
         lambda: np.moveaxis(X, [0, 1], [1]),
         "source.*destination",
     ),
-    # Shifts and axes that do not broadcast.
     "roll two and three": (
         lambda: trundle.roll(X, (1, 2), axis=(0, 1, 2)),
         lambda: np.roll(X, (1, 2), axis=(0, 1, 2)),
@@ -141,7 +138,6 @@ AS_NUMPY = {
         lambda: np.roll(X, [[1, 2]], axis=(0, 1)),
         "shift",
     ),
-    # Arguments that are not integers.
     "roll shift None": (lambda: trundle.roll(X, None), lambda: np.roll(X, None), "shift"),
     "roll axis 1.0": (
         lambda: trundle.roll(X, 1, axis=1.0),
@@ -183,7 +179,6 @@ AS_NUMPY = {
         "axis1",
     ),
     "fftshift 1.0": (lambda: trundle.fftshift(X, 1.0), lambda: np.fft.fftshift(X, 1.0), "axes"),
-    # Arguments that are not arrays.
     "ragged lists": (
         lambda: trundle.roll([[1], [2, 3]], 1),
         lambda: np.array([[1], [2, 3]], int),
@@ -336,7 +331,7 @@ def test_refused_reversals(name):
         call()
 
 
-# Positional arguments that are keyword-only or the reverse, repeated or missing arguments.
+# Wrong positional or keyword arguments, repeated or missing ones.
 CALLED_WRONGLY = {
     "roll without shift": lambda: trundle.roll(X),
     "roll x by name": lambda: trundle.roll(x=X, shift=1),
@@ -386,7 +381,7 @@ def test_axis_errors_know_their_numbers():
 
 
 class Failing:
-    """An index that raises an error, which must be passed on."""
+    """Its error must be passed on."""
 
     def __index__(self):
         raise ZeroDivisionError("of its own")

@@ -1,4 +1,4 @@
-"""Fused models give the same bits as the original models in ONNX Runtime."""
+"""Fused models give the same bits in ONNX Runtime."""
 
 import random
 import subprocess
@@ -18,7 +18,6 @@ onnxruntime.set_default_logger_severity(3)
 
 
 def fuse(path, fused, *options):
-    """Runs `trundle fuse` and returns its output."""
     command = [sys.executable, "-m", "trundle", "fuse", str(path), "-o", str(fused), *options]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -35,7 +34,6 @@ def session(path, optimized=True):
 
 
 def same(path, fused, inputs):
-    """Checks that both models give the same bits."""
     expected = session(path, optimized=False).run(None, inputs)
     for optimized in (False, True):
         got = session(fused, optimized).run(None, inputs)
@@ -46,14 +44,13 @@ def same(path, fused, inputs):
 
 
 class Net:
-    """A random graph of movements, with sizes that are constant or computed from shapes, and of exact
-    computations."""
+    """Random movements, with sizes that are constant or computed from shapes, and exact computations."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.nodes, self.tensors, self.known = [], [], {}
         self.names = 0
-        # The shape of each tensor for batches of 2 and 3: sizes that differ are not constants of the graph.
+        # For batches of 2 and 3: sizes that differ are not constants of the graph.
         self.live = {"x": ((2, 4, 6), (3, 4, 6)), "z": ((2, 6, 4), (3, 6, 4))}
 
     def name(self, kind):
@@ -82,7 +79,7 @@ class Net:
         return self.random.choice(names[-6:])
 
     def sizes(self, of, shapes):
-        """A tensor of the given sizes. Sizes that depend on the batch are computed from the shape of a tensor."""
+        """Sizes that depend on the batch are computed from a shape."""
         if shapes[0] == shapes[1] and self.random.random() < 0.7:
             return self.constant(shapes[0])
         parts = []
@@ -90,7 +87,7 @@ class Net:
             if small == large:
                 parts.append(self.constant([small]))
                 continue
-            # The size of an axis of the tensor, times a number.
+            # A size of the tensor, times a number.
             axes = [at for at, pair in enumerate(zip(*self.live[of])) if pair[0] * large == pair[1] * small and pair[0] != pair[1]]
             if not axes:
                 return None
@@ -181,7 +178,6 @@ class Net:
             fit = [name for name in self.live if self.live[name] == shapes]
             self.node(kind, [of, self.random.choice(fit)], [shapes])
         elif kind == "Shape":
-            # A computation with a shape.
             zeros, shape = self.name("zeros"), self.name("shape")
             self.nodes.append(helper.make_node("Shape", [of], [shape]))
             self.nodes.append(helper.make_node("ConstantOfShape", [shape], [zeros]))

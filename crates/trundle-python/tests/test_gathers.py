@@ -1,4 +1,4 @@
-"""take and take_along_axis: numpy's own tests, errors, and differences.
+"""take and take_along_axis.
 
 Tests that are from numpy name the file and the test there.
 """
@@ -178,7 +178,6 @@ def test_out_is_filled_or_stays(threads):
         with pytest.raises(IndexError, match="out of range|out of bounds"):
             call(x, given, axis, out=result, threads=threads)
         assert (result == 7).all()
-    # An overlapping source is read before it is written.
     rows = np.arange(300)[::-1].copy()
     expected = x[rows]
     assert trundle.take(x, rows, 0, out=x, threads=threads) is x

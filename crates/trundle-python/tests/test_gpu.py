@@ -1,4 +1,4 @@
-"""GPU arrays on an emulated NVIDIA driver: results, streams and errors."""
+"""GPU arrays on an emulated NVIDIA driver."""
 
 import ctypes.util
 import subprocess
@@ -276,7 +276,6 @@ def test_arrays_of_other_libraries_on_a_gpu_are_refused(emulated, image):
 
 
 def test_without_a_driver():
-    """Runs in a process without emulation."""
     if ctypes.util.find_library("cuda"):
         pytest.skip("this machine has a driver of NVIDIA's")
     script = """

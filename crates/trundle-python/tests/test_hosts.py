@@ -1,4 +1,4 @@
-"""Runs the examples of each host in docs/models.md."""
+"""The examples of each host in docs/models.md."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ def code(request, monkeypatch, tmp_path):
     code = example(request.param)
     shutil.copy(DOCUMENTS / "examples" / "patches.onnx", tmp_path)
     monkeypatch.chdir(tmp_path)
-    # Works without a C++ compiler.
+    # Needs no C++ compiler.
     return code.replace("fullgraph=True", "fullgraph=True, backend='aot_eager'")
 
 
@@ -48,7 +48,6 @@ def test_it_is_short(host):
 
 
 def test_jax_s_batches_and_gradients():
-    """Batches and gradients of the function in the JAX example."""
     jax = pytest.importorskip("jax")
     names = {}
     exec(example("JAX"), names)

@@ -1,4 +1,4 @@
-"""``out=x``: moves within the memory of x, with the same result as through a copy."""
+"""``out=x`` has the same result as a copy."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 import trundle
 
-# Larger than the limit for copies, and not divisible by tile sizes.
+# Larger than the limit for copies, and not a multiple of tile sizes.
 SIDE = 411
 
 SQUARE = {
@@ -81,7 +81,7 @@ def test_a_plan_says_how(rng):
     assert str(plan).startswith("in place, 1 pass over the tensor")
     assert plan.passes == 1
     assert plan.scratch_bytes < x.nbytes // 8
-    # Arrays that overlap differently are copied.
+    # Other overlaps are copied.
     rows = np.zeros((SIDE + 1, SIDE))
     plan = turn.plan(rows[1:], out=rows[:-1])
     assert str(plan).startswith(f"x is copied first, {x.nbytes} bytes")

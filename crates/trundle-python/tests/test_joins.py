@@ -1,4 +1,4 @@
-"""Joined arrays equal numpy's, bit by bit."""
+"""Joined arrays equal numpy's."""
 
 import itertools
 import random
@@ -21,15 +21,13 @@ def same(got, expected):
 
 
 def test_concatenate_as_numpys_own_tests_have_it():
-    # One array, and several with one axis.
     row = np.arange(4)
     same(trundle.concatenate((row,)), row)
     same(trundle.concatenate((row, np.arange(3))), np.r_[row, np.arange(3)])
-    # Another kind of sequence, and an array, which is iterated along its first axis.
+    # An array is iterated along its first axis.
     same(trundle.concatenate([row, row]), np.concatenate([row, row]))
     matrix = np.arange(12).reshape(3, 4)
     same(trundle.concatenate(matrix), np.concatenate(matrix))
-    # Axes from both ends, and flattened arrays.
     for axis in range(-2, 2):
         same(trundle.concatenate((matrix, matrix + 100), axis=axis), np.concatenate((matrix, matrix + 100), axis=axis))
         same(trundle.concatenate((matrix, matrix), axis), np.concatenate((matrix, matrix), axis))
@@ -108,7 +106,6 @@ def test_the_result_may_be_where_the_arrays_are():
 
 
 def view(chance, shape, dtype):
-    """An array of any strides."""
     order = chance.sample(range(len(shape)), len(shape))
     steps = [chance.choice([1, 1, 1, 2, -1]) for _ in shape]
     whole = np.frombuffer(
@@ -160,7 +157,7 @@ def test_torch_in_torch_out():
 
 
 def test_put_along_axis_as_numpys_own_tests_have_it():
-    # The example in numpy's documentation: replaces the largest elements.
+    # numpy's example: replaces the largest elements.
     base = np.array([[10, 30, 20], [60, 40, 50]])
     for axis in (0, 1, -1):
         ours, theirs = base.copy(), base.copy()
@@ -168,11 +165,9 @@ def test_put_along_axis_as_numpys_own_tests_have_it():
         assert trundle.put_along_axis(ours, largest, 99, axis) is None
         np.put_along_axis(theirs, largest, 99, axis)
         same(ours, theirs)
-    # Indices that broadcast.
     ours = np.ones((3, 4, 1), "i8")
     trundle.put_along_axis(ours, np.arange(10, dtype="i8").reshape(1, 2, 5) % 4, 20, axis=1)
     assert (ours == 20).all()
-    # Values with the shape of the positions, and with fewer axes.
     ours, theirs = np.zeros((2, 5)), np.zeros((2, 5))
     where = np.array([[0, 3, 3], [4, -1, 2]])
     for values in (np.arange(6.0).reshape(2, 3), np.arange(3.0), [[7.0], [8.0]], 2.5):

@@ -93,7 +93,6 @@ def test_positions_are_no_keywords():
             call()
 
 
-# Errors name the missing argument.
 MISSING = {
     "shift": lambda: trundle.roll(X),
     "axes": lambda: trundle.permute_dims(X),
@@ -116,8 +115,6 @@ def test_what_is_missing(name):
     with pytest.raises(TypeError, match=f"missing .*argument.*'{name}'"):
         MISSING[name]()
 
-
-# Arguments of numpy that change nothing here.
 
 
 def test_ascontiguousarray_with_the_dtype_of_x(rng):
@@ -154,7 +151,7 @@ def test_rearrange_has_sizes_alone():
         words = rf"not an axis of .*trundle.chain\(pattern\)\(x, {name}="
         with pytest.raises(TypeError, match=words):
             trundle.rearrange(X, "a b -> b a", **{name: X})
-    # Unless they are names of axes.
+    # They are names of axes.
     assert trundle.rearrange(X, "(out b) threads -> threads b out", out=3, threads=4).shape == (4, 1, 3)
     with pytest.raises(TypeError, match="out must be an integer"):
         trundle.rearrange(X, "(out b) c -> out b c", out=X)

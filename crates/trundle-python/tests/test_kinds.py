@@ -76,8 +76,6 @@ ALL = {**KEEPING, **PLAIN, **REARRANGE}
 WITH_OUT = {**KEEPING, **PLAIN}
 
 
-# Subclasses of ndarray.
-
 
 class Tagged(np.ndarray):
     def __array_finalize__(self, source):
@@ -183,8 +181,6 @@ def test_masked_arrays_are_refused_by_copyto():
         trundle.copyto(np.ma.zeros(3), np.zeros(3))
 
 
-# Object references.
-
 
 def references():
     yield np.full((3, 4), None)
@@ -216,8 +212,6 @@ def test_references_are_refused_by_copyto():
                 trundle.flip(x, out=x)
             assert (x == before).all()
 
-
-# Objects that numpy converts to arrays.
 
 
 class ArrayLike:
@@ -268,8 +262,6 @@ def test_buffers():
     assert_new(trundle.roll(x, 3), np.asarray(x), np.roll(x, 3))
 
 
-# Arrays that share their memory only through DLPack.
-
 
 class Shared:
     """Has only the two methods of DLPack and the namespace of the Array API."""
@@ -288,7 +280,7 @@ class Shared:
 
 
 class SharedAsOfOld(Shared):
-    """Its __dlpack__ has no version argument, only a stream."""
+    """__dlpack__ has no version argument, only a stream."""
 
     def __dlpack__(self, stream=None):
         return self._array.__dlpack__()
@@ -405,8 +397,6 @@ def test_lengths_of_any_kind():
     result = trundle.reverse_sequence(x, Shared(np.array([2, 3])), axis=1, batch_axis=0)
     assert result.tolist() == [[1, 0, 2, 3], [6, 5, 4, 7]]
 
-
-# The Array API.
 
 
 @pytest.mark.parametrize("name", ALL)

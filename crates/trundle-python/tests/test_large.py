@@ -71,13 +71,13 @@ def test_large_reversals(rng):
         axis=1,
     )
     assert_new(trundle.reverse_subsequences(x, lengths, axis=1), x, expected)
-    # The oracle for small arrays agrees with the one above.
+    # Both oracles agree.
     small, few = x[:3], lengths[:3]
     assert_new(reversed_subsequences(small, few, 1), x, expected[:3])
 
 
 def test_large_results_own_their_memory(rng):
-    """Results use recycled memory: live results must not share memory or change later."""
+    """Memory is recycled, but not of live results."""
     x = random_array("i4", (3 * MIB,), rng)
     kept = []
     for shift in range(8):
@@ -94,7 +94,7 @@ def test_large_results_own_their_memory(rng):
 
 
 def test_new_memory_is_clean_for_others(rng):
-    """Recycled memory is only used for results of trundle: numpy's zeros are zeros."""
+    """Recycled memory is only used for results of trundle."""
     for _ in range(4):
         trundle.flip(random_array("u1", (8 * MIB,), rng))
         assert not np.zeros(8 * MIB, "u1").any()
@@ -106,7 +106,7 @@ def middle_half(start, end, stamps):
 
 
 def slow_call():
-    """Runs longer and longer single-threaded calls until one takes 50 ms; returns its start and end."""
+    """Single-threaded calls, longer and longer until one takes 50 ms; returns its start and end."""
     rows = 4096
     while True:
         x = np.broadcast_to(np.arange(251, dtype="u1"), (rows, 251))
@@ -140,7 +140,7 @@ def test_the_lock_is_released():
 
 def test_several_threads_at_once(rng):
     inputs = [random_array("f4", (700 + i, 900), rng) for i in range(4)]
-    # The chain's pattern needs a multiple of 8 rows.
+    # The pattern needs a multiple of 8 rows.
     moves = [CALLS[name] for name in CALLS if name != "chain"]
     expected = [[move(x) for _, move in moves] for x in inputs]
     wrong = []

@@ -1,4 +1,4 @@
-"""Objects of other libraries that are not arrays in memory, or that have special behaviour.
+"""Special objects of other libraries.
 
 The libraries are large, so classes with the same names and behaviour replace most of them. Installed
 libraries are tested directly.
@@ -20,7 +20,7 @@ def is_installed(name):
     return importlib.util.find_spec(name) is not None
 
 
-# Tracers: they have a shape, but no elements.
+# They have a shape, but no elements.
 
 
 def traced_class(package, name, base=object, **members):
@@ -118,11 +118,9 @@ def test_traced_by_torch():
         trundle.roll(x.clone().requires_grad_(), 1)
 
 
-# TensorFlow tensors are immutable, and from_dlpack takes a capsule.
-
 
 class EagerTensor:
-    """As in TensorFlow: DLPack is used by name, and strings abort the process."""
+    """DLPack is used by name, and strings abort the process."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -242,8 +240,6 @@ def test_tensorflow():
         trundle.flip(x, out=tf.zeros_like(x))
 
 
-# Lists of tensors.
-
 
 class Stackable(Shared):
     def __array_namespace__(self, api_version=None):
@@ -261,7 +257,6 @@ def test_lists_of_tensors_are_stacked_by_their_library(rng):
         assert type(result) is Stackable
         assert_same_bits(result._array, expected.transpose(1, 0, 2))
         assert_same_bits(trundle.flip(given, 0)._array, expected[::-1])
-    # Lists of numpy arrays become numpy arrays.
     assert_new(trundle.flip(parts, 0), expected, expected[::-1])
 
 
@@ -273,8 +268,6 @@ def test_lists_of_torch():
     result = trundle.rearrange(parts, "n a b -> a n b")
     assert torch.equal(result, torch.stack(parts).permute(1, 0, 2))
 
-
-# Lazy arrays, and objects that are not arrays.
 
 
 class Lazy:

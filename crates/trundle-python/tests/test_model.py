@@ -1,4 +1,4 @@
-"""Models run on arrays: arguments, errors, and cached plans."""
+"""Models: arguments, errors, and cached plans."""
 
 import concurrent.futures
 import copy
@@ -72,7 +72,7 @@ def turning(folder, dtype="f32", shape="?,3"):
 
 
 def ordering(folder):
-    """A transposition whose order is an input, and an input that is passed through."""
+    """An order as an input, and an input that is passed through."""
     graph = Graph()
     x, order = graph.input("x", "?,?,?"), graph.input("order", "3", "i64")
     rest = graph.input("rest", "?", "u8")

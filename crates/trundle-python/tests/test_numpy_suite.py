@@ -1,7 +1,6 @@
 """numpy's own tests of the same functions, run on trundle.
 
-Each test names the tests of numpy that it corresponds to, by file and name. Checks for views are left out,
-because trundle always copies.
+Each test names the tests of numpy. Checks for views are left out, because trundle always copies.
 """
 
 import itertools
@@ -247,7 +246,6 @@ def test_copyto():
     x = np.zeros((2, 3), "i4")
     trundle.copyto(x, np.array([[3, 1, 5], [4, 2, 6]], "i4"))
     same(x, np.array([[3, 1, 5], [4, 2, 6]], "i4"))
-    # Over itself, reversed, and over a part of itself.
     trundle.copyto(x[:, :2], x[::-1, 1::-1])
     same(x, np.array([[2, 4, 5], [1, 3, 6]], "i4"))
     trundle.copyto(x[:, 1:], x[:, :2])

@@ -1,4 +1,4 @@
-"""The operators of the domain `trundle` in ONNX Runtime: results compared with numpy, threads, errors."""
+"""The operators of the domain `trundle` in ONNX Runtime."""
 
 import concurrent.futures
 import pathlib
@@ -18,7 +18,7 @@ CHANCE = np.random.default_rng(0)
 
 
 def inner(nodes, inputs, outputs, constants=()):
-    """A model of `nodes`; its inputs have names, but no types or shapes."""
+    """Inputs have names, but no types or shapes."""
     named = lambda names: [ValueInfoProto(name=name) for name in names]
     initializers = [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()]
     graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), initializers)
@@ -71,7 +71,7 @@ def rolled(name, axis, shift, size):
 
 
 def windows():
-    """Shifted windows of 2 x 2, for batches of any size."""
+    """2 x 2, for batches of any size."""
     first, constants = rolled("x", 1, 1, 6)
     second, more = rolled("x_rolled", 2, 1, 8)
     sizes = {"cut": np.array([-1, 3, 2, 4, 2, 5]), "rows": np.array([-1, 4, 5])}
@@ -119,7 +119,7 @@ def test_inputs_and_outputs_are_of_types_of_their_own(sizes):
     kinds = {"sizes": TensorProto.INT64, "turned": TensorProto.DOUBLE, "more": TensorProto.INT64}
     kinds |= {"same": TensorProto.BOOL, "flags": TensorProto.BOOL}
     names = [*kinds]
-    # Tensors between nodes get their types from the graph.
+    # Types come from the graph.
     run = session(
         [
             move(model, ["x", "i", "f"], names),
@@ -370,7 +370,7 @@ def test_outputs_of_another_type_are_refused():
 
 
 def of_domain(kind, inputs, element=TensorProto.FLOAT, sizes=None, **attributes):
-    """A session of one operator, whose inputs except the first are int64."""
+    """All inputs except the first are int64."""
     made = node(kind, inputs, ["y"], domain="trundle", name="the node", **attributes)
     others = [typed(name, TensorProto.INT64) for name in inputs[1:]]
     return session([made], [typed("x", element, sizes), *others], [typed("y", element)])

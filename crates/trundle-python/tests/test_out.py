@@ -1,4 +1,4 @@
-"""out= and threads=: destinations and numbers of threads."""
+"""Destinations and numbers of threads."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def call_and_move(request):
 
 
 def outs(shape, dtype, rng):
-    """Arrays of a shape with all kinds of strides, filled with bytes to overwrite."""
+    """All kinds of strides, filled with bytes to overwrite."""
     rank = len(shape)
     wide = tuple(2 * size for size in shape)
     record = np.dtype([("before", "u1"), ("x", dtype), ("after", "u2")])
@@ -333,7 +333,7 @@ def test_threads_of_copyto_and_rearrange():
     with pytest.raises(ValueError, match="threads"):
         trundle.copyto(dst, 0.0, threads=0)
     assert dst.all()
-    # In rearrange, the keyword is the name of an axis.
+    # Here it is the name of an axis.
     x = np.arange(6)
     result = trundle.rearrange(x, "(threads out) -> out threads", threads=2)
     assert_new(result, x, x.reshape(2, 3).T)

@@ -242,13 +242,13 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     for values in (0, 5, (10, 20), ((4, 2),), -1):
         same(trundle.pad(row, (2, 3), constant_values=values), np.pad(row, (2, 3), constant_values=values))
         same(trundle.pad(row, (2, 3), "constant", constant_values=values), np.pad(row, (2, 3), constant_values=values))
-    # Corners belong to the last axis; a pair for each axis, or a number for each.
+    # Corners belong to the last axis.
     matrix = np.arange(6).reshape(2, 3)
     for values in (((1, 2), (3, 4)), ((1,), (3,)), ((7, 8),), 9):
         for widths in (1, ((1, 2), (3, 0)), ((0, 0), (2, 1)), (2, 3)):
             expected = np.pad(matrix, widths, constant_values=values)
             same(trundle.pad(matrix, widths, constant_values=values), expected)
-    # Floats are truncated for integers, as in numpy's assignment, and rounded for floats.
+    # As in numpy, floats are truncated to integers and rounded to floats.
     same(trundle.pad(row, 1, constant_values=1.9), np.pad(row, 1, constant_values=1.9))
     for kind in ("f2", "f4", "f8", "c8", ">f4"):
         x = rng.standard_normal(5).astype(kind)
@@ -263,7 +263,7 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     out = np.full((4, 4), 9)
     assert trundle.pad(matrix[:2, :2], 1, out=out) is out
     assert out.tolist() == np.pad(matrix[:2, :2], 1).tolist()
-    # As numpy casts numbers: before 2.0, they wrap around.
+    # Before 2.0, numbers wrap around.
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         with pytest.raises(OverflowError):
             trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)

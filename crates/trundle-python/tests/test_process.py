@@ -40,7 +40,7 @@ def program(text):
 
 
 def run(text, timeout=60):
-    """Runs a program, which must succeed and print nothing on stderr; returns its output."""
+    """The program must succeed and print nothing on stderr."""
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", program(text)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     assert (done.returncode, done.stderr) == (0, ""), done
@@ -227,7 +227,7 @@ FIRST_CALLS = {
 @posix
 @pytest.mark.parametrize("call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
 def test_a_fork_in_the_middle_of_a_first_call(call):
-    """The first call looks up parts of numpy, which runs Python code: it stops there, and another thread forks."""
+    """The first call runs Python code to look up parts of numpy. It stops there, and another thread forks."""
     text = f"""
         import builtins
         stopped, forked = threading.Event(), threading.Event()
@@ -306,7 +306,6 @@ def test_the_program_ends_while_others_move(call):
 
 @linux
 def test_moves_that_are_longer_than_the_interpreter():
-    """A move checks for signals when the interpreter is already finalised."""
     text = """
         import ctypes
         # The C library calls sleep(1), 1 being the exit code, once the interpreter is gone.
@@ -326,7 +325,6 @@ def test_moves_that_are_longer_than_the_interpreter():
 
 
 def test_results_outlive_everything():
-    """Memory is freed in any order while the interpreter is finalised."""
     run("""
         kept = [trundle.flip(np.zeros(1 << size, "u1")) for size in range(10, 26)]
         sys.kept = kept
@@ -513,7 +511,7 @@ def test_references_are_given_back():
 
 @posix
 def test_ctrl_c_stops_tuning(tmp_path):
-    """Tuning takes seconds: it checks for signals between trials, and stores nothing if interrupted."""
+    """Signals are checked between trials."""
     text = """
         # A shell may have started the tests with SIGINT ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)

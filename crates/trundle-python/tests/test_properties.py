@@ -39,7 +39,7 @@ def views(draw, max_rank=5):
             whole = random_array("?", (*shape, record.itemsize), rng)
         x = np.ndarray(shape, record, whole)["x"]
     steps = st.sampled_from([1, 1, 1, 2, 3, -1, -2])
-    # With "...", an array of rank 0 stays an array.
+    # "..." keeps an array of rank 0.
     x = x[(..., *(slice(None, None, draw(steps)) for _ in range(rank)))]
     x = x.transpose(draw(st.permutations(range(rank))))
     if draw(st.integers(0, 3)) == 0:

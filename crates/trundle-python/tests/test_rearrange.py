@@ -6,7 +6,7 @@ import trundle
 
 from arrays import assert_new, random_array
 
-# The published examples of einops.rearrange and of its tutorial: a batch of images.
+# Published examples of einops.rearrange and of its tutorial.
 IMAGES = (6, 16, 20, 3)
 
 EXAMPLES = [
@@ -78,7 +78,7 @@ def test_rank_0_and_no_elements():
 
 
 def patterns(rng):
-    """A random pattern that splits, moves and merges names, and a shape for it."""
+    """Splits, moves and merges names."""
     names = list("abcdefgh"[: rng.integers(1, 8)])
     size_of = {name: int(rng.integers(1, 4)) for name in names}
     ellipsis = int(rng.integers(0, 3)) if rng.random() < 0.4 else None
@@ -121,7 +121,7 @@ def test_random_patterns_as_einops_does(rng):
         assert_new(trundle.rearrange(x, pattern, **sizes), x, expected, (pattern, shape, sizes))
 
 
-# Both refuse these; einops has its own errors, here they are ValueErrors that show the place.
+# einops has its own errors; here they are ValueErrors.
 REFUSED = [
     ("h w c -> h w", {}),
     ("h w -> w h", {}),

@@ -130,12 +130,10 @@ def test_what_tile_refuses():
         (np.arange(3), (3,), [0, 1, 2]),
         (np.arange(3), (1, 3), [[0, 1, 2]]),
         (np.arange(3), (2, 3), [[0, 1, 2], [0, 1, 2]]),
-        # A shape that is not a tuple.
         (np.ones(0), 0, np.ones(0)),
         (np.ones(1), 1, np.ones(1)),
         (np.ones(1), 2, np.ones(2)),
         (np.ones(1), np.array([2, 2]), np.ones((2, 2))),
-        # Sizes of 0.
         (np.ones(1), (0,), np.ones(0)),
         (np.ones((1, 2)), (0, 2), np.ones((0, 2))),
         (np.ones((2, 1)), (2, 0), np.ones((2, 0))),

@@ -64,7 +64,7 @@ def test_reversals_take_their_axes_by_position(rng):
     assert_new(trundle.reverse_sequence(x, lengths[:, 0], -1, batch_axis=-2), x, expected)
 
 
-# The example in DirectML's documentation: a length for each row of the innermost axis.
+# DirectML's example.
 def test_subsequences_of_rows():
     x = np.arange(1, 13).reshape(3, 4)
     lengths = np.array([[2], [4], [3]], "u4")
@@ -134,7 +134,7 @@ def test_lengths_of_every_row_length(rng):
         assert_new(trundle.reverse_subsequences(x.T, lengths[None, :], axis=0), x, expected)
 
 
-# The examples of ONNX's ReverseSequence.
+# ONNX's examples.
 def test_sequences_of_a_batch():
     x = np.arange(16.0).reshape(4, 4).T
     expected = [[3, 6, 9, 12], [2, 5, 8, 13], [1, 4, 10, 14], [0, 7, 11, 15]]

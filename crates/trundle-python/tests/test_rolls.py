@@ -1,4 +1,4 @@
-"""roll, fftshift and ifftshift: all forms of shift and axis."""
+"""All forms of shift and axis."""
 
 import operator
 
@@ -47,16 +47,13 @@ SHIFTS_AND_AXES = [
     (np.array([1, 2]), np.array([2, 0])),
     (np.array([1, 2], ">u2"), (np.int32(2), 0)),
     (range(3), range(3)),
-    # One shift for several axes, and the reverse.
     (2, (0, 1, 2)),
     ([2], (0, 1)),
     ((1, 2, 5), 1),
     ((1, 2, 5), [1]),
-    # Shifts of repeated axes add up, also for positive and negative numbers of the same axis.
     ((1, 2), (1, 1)),
     ((1, 2), (1, -2)),
     (1, (0, 0, 0)),
-    # No shifts or axes.
     ((), ()),
     (3, ()),
     ([], 0),

@@ -1,4 +1,4 @@
-"""Parts of an array equal numpy's bit by bit, but are new arrays."""
+"""Parts equal numpy's, but are new arrays."""
 
 import random
 
@@ -28,7 +28,6 @@ def both(x, *arguments, **keywords):
 
 
 def test_split_as_numpys_own_tests_have_it():
-    # Equal parts of a row, and of the rows and columns of a matrix.
     row = np.arange(10)
     both(row, 2)
     both(row, 5)
@@ -39,7 +38,6 @@ def test_split_as_numpys_own_tests_have_it():
     both(matrix, 5, 1)
     with pytest.raises(ValueError, match="array split does not result in an equal division"):
         trundle.split(row, 3)
-    # Start indices, also after the end, negative ones and out of order.
     both(row, [1, 5, 7])
     both(row, [1, 5, 7, 10, 11, 12])
     both(row, [-3, 20])
@@ -54,7 +52,6 @@ def test_split_as_numpys_own_tests_have_it():
     both(matrix, [0, 1, 2], axis=0)
     # Subclasses are kept; np.matrix keeps two axes.
     both(np.matrix(matrix), 2, axis=1)
-    # Empty arrays, and empty parts.
     both(np.zeros((0, 3)), 2)
     both(np.zeros((3, 0)), [1], axis=0)
     both(np.zeros((3, 0)), 4, axis=1)

@@ -171,7 +171,6 @@ def test_shapes(shape, rng):
 
 
 def test_results_live_on_their_own(rng):
-    # Large enough for recycled memory.
     expected, results = [], []
     for _ in range(6):
         x = random_tensor(torch.int32, (1000, 1500), rng)
@@ -220,7 +219,7 @@ def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
     assert_bits(trundle.flip(x), moved(x, np.flip))
     assert trundle.roll(x, 5, out=out) is out
     assert_bits(out, moved(x, lambda p: np.roll(p, 5)))
-    # Other tensors are imported by __dlpack__, or refused.
+    # They need __dlpack__, or are refused.
     with pytest.raises((AssertionError, BufferError)):
         trundle.flip(x.clone().requires_grad_())
 
@@ -277,7 +276,7 @@ def test_lazy_tensors_are_refused_or_right():
 
 def test_what_has_no_memory_of_its_own_is_refused():
     zeros = torch._efficientzerotensor(5, 4)
-    # The second one has address 16, where nothing is.
+    # Its address is 16, where nothing is.
     for tensor in (zeros, zeros[1:]):
         with pytest.raises(BufferError, match="clone"):
             trundle.flip(tensor)

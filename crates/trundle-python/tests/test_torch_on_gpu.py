@@ -1,5 +1,4 @@
-"""The operators of `trundle.torch` on GPU tensors, traced by PyTorch without a GPU: shapes, devices, and
-registered kernels."""
+"""The operators of `trundle.torch` on GPU tensors, traced without a GPU."""
 
 import pytest
 

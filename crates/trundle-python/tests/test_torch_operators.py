@@ -141,8 +141,6 @@ def gradient(function, x, weights):
     return torch.autograd.grad((function(x) * weights).sum(), x)[0]
 
 
-# Without compiling.
-
 
 def test_torch_is_imported_for_those_who_ask():
     code = "import trundle, sys; assert 'torch' not in sys.modules; assert not hasattr(trundle, 'torch')"
@@ -276,8 +274,6 @@ def test_what_is_traced_is_told_of_this():
             transform(lambda v: trundle.roll(v, 1))(example())
 
 
-# Compiled and exported.
-
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", CALLS)
@@ -408,8 +404,6 @@ def test_mistakes_are_seen_when_traced():
             function(x.to("meta"))
 
 
-# Differentiated and batched.
-
 
 @pytest.mark.parametrize("name", CALLS)
 def test_gradients_of_gradients(name):
@@ -502,7 +496,6 @@ def test_operators_are_what_torch_takes_them_for(name):
 # As in einops, also compiled.
 
 OF_FIVE = [
-    # Nothing moves, and names in place of an ellipsis.
     "... -> ...",
     "v w x y z -> v w x y z",
     "v w x y z ... -> ... v w x y z",
@@ -511,7 +504,6 @@ OF_FIVE = [
     "v ... z -> v ... z",
     "v ... -> v ...",
     "v ... x y z -> v (...) x y z",
-    # The same with names and with an ellipsis.
     "v w x y z -> (v w) x y z",
     "v w ... -> (v w) ...",
     "v w x y z -> v w (x y) z",
@@ -522,7 +514,6 @@ OF_FIVE = [
     "v w ... -> w (...) v",
     "v w x y z -> w (v x y) z",
     "v w ... z -> w (v ...) z",
-    # Other orders, merged in other orders, axes of size 1.
     "v w x y z -> z y x w v",
     "v w x y z -> (z y) x (w v)",
     "v w x y z -> v (w) (x y z)",
@@ -752,8 +743,6 @@ def test_both_refuse(pattern, shape, sizes):
         compiled(lambda x: tt.rearrange(x, pattern, **sizes))(x)
 
 
-# Documentation.
-
 
 @pytest.mark.parametrize("name", ["", *tt.__all__])
 def test_examples_run(name):
@@ -781,5 +770,5 @@ def test_what_the_guide_shows_runs():
     blocks = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:
-        # Works without a C++ compiler.
+        # Needs no C++ compiler.
         exec(block.replace("torch.compile(", "torch.compile(backend='aot_eager', "), names)

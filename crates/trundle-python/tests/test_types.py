@@ -1,4 +1,4 @@
-"""Signatures, docstrings and stubs, for editors and type checkers."""
+"""Signatures, docstrings and stubs."""
 
 import importlib.util
 import inspect
@@ -65,7 +65,6 @@ def test_docstrings(name):
     assert documented.__doc__ and len(documented.__doc__.split()) > 5
     if name in SIGNATURES:
         assert documented.__name__ == name
-        # Docstrings list the errors.
         assert "Error" in documented.__doc__
 
 
@@ -82,8 +81,7 @@ mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy
 
 @mypy
 def test_stubs_are_of_the_package(tmp_path):
-    # They need zarr-python and PyTorch, which may not be installed. To mypy, cached functions have no
-    # parameters.
+    # zarr-python and PyTorch may be missing. To mypy, cached functions have no parameters.
     allowed = tmp_path / "allowed"
     allowed.write_text("trundle\\.codecs\ntrundle\\.torch\ntrundle\\.torch\\._.*\ntrundle\\._operators.*\ntrundle\\._steps.*\n")
     command = [sys.executable, "-m", "mypy.stubtest", "trundle", "--ignore-unused-allowlist", "--allowlist", str(allowed)]

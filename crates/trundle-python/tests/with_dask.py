@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs tasks on Dask: two worker processes run random movements, some workers are killed, and results are
-compared with zarr-python and numpy. Needs dask[distributed] and zarr in addition to trundle."""
+"""Runs random movements on Dask's workers, kills some of them, and compares results with zarr-python and numpy. Needs
+dask[distributed] and zarr."""
 
 import argparse
 import os
@@ -23,13 +23,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    # A task must not fail because its worker is killed.
+    # Killed workers must not make a task fail.
     dask.config.set({"distributed.scheduler.allowed-failures": 100})
     rng = random.Random(args.seed)
     kills = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        # Dask does not restart every killed worker, so each pair of movements has a new cluster.
+        # Dask does not restart every killed worker.
         for first in range(0, args.count, 2):
             cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
             with cluster, Client(cluster) as client:
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def check(number: int, rng: random.Random, executor: Executor, killed: int | None) -> None:
-    """Runs a random movement, kills the process `killed`, and compares the result with numpy's."""
+    """The process `killed` is killed."""
     shape = [rng.randint(20, 60) for _ in range(3)]
     x = np.random.default_rng(number).integers(0, 1 << 16, shape).astype(rng.choice(["<u2", "<f4", ">i4"]))
     source, target = f"x{number}.zarr", f"y{number}.zarr"

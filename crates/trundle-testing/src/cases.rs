@@ -1,7 +1,7 @@
 //! Random shapes, operators, chains and layouts.
 //!
-//! Strategies first draw plain numbers and then fit them to a shape. So failing cases shrink to fewer
-//! operators, fewer axes, smaller sizes and contiguous layouts.
+//! Strategies draw plain numbers and fit them to a shape, so that failing cases shrink to fewer operators and axes,
+//! smaller sizes and contiguous layouts.
 
 use std::ops::Range;
 
@@ -13,26 +13,25 @@ use trundle_core::{BitOrder, Layout, Packing, Shape, Width};
 
 use crate::{Naive, PlainOp};
 
-/// The maximum rank of a random shape.
 const MOST_RANK: usize = 6;
 
-/// A chain of operators, applied to a tensor of labels.
+/// A chain on a tensor of labels.
 #[derive(Clone, Debug)]
 pub struct Chain {
     /// The shape before the first operator.
     pub shape: Vec<usize>,
-    /// The operators. Each fits the shape that the previous operator returns.
+    /// The operators. Each fits the previous one's result.
     pub ops: Vec<PlainOp>,
 }
 
 impl Chain {
-    /// Returns the oracle's result for the whole chain.
+    /// The oracle's result for the whole chain.
     pub fn naive(&self) -> Naive {
         self.ops.iter().fold(Naive::numbered(&self.shape), |tensor, op| op.apply(&tensor))
     }
 }
 
-/// Draws shapes of rank 0 to 6 with at most `most_elements` elements. Some shapes are empty.
+/// Shapes of rank 0 to 6 with at most `most_elements` elements, some empty.
 pub fn shapes(most_elements: usize) -> impl Strategy<Value = Vec<usize>> {
     let size = prop_oneof![
         1 => Just(0usize),
@@ -52,7 +51,7 @@ pub fn shapes(most_elements: usize) -> impl Strategy<Value = Vec<usize>> {
     })
 }
 
-/// Draws chains of at most `most_ops` operators on tensors of at most `most_elements` elements.
+/// Chains of at most `most_ops` operators on at most `most_elements` elements.
 pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Chain> {
     (shapes(most_elements), vec(op_numbers(), 0..=most_ops)).prop_map(|(shape, numbers)| {
         let mut tensor = Naive::numbered(&shape);
@@ -66,8 +65,7 @@ pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Ch
     })
 }
 
-/// Draws transposes of tensors with 6 to 16 short axes and at most `most_elements` elements. Some axes are
-/// also reversed.
+/// Transposes of 6 to 16 short axes with at most `most_elements` elements. Some axes are also reversed.
 pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Chain> {
     let size = prop_oneof![1 => Just(1usize), 12 => Just(2), 3 => Just(3), 2 => Just(4)];
     vec((size, any::<u8>(), proptest::bool::weighted(0.2)), 6..=16).prop_map(move |axes| {
@@ -109,7 +107,7 @@ pub(crate) fn op_numbers() -> impl Strategy<Value = OpNumbers> {
             1 => prop_oneof![Just(u64::MAX), Just(1 << 63), Just((1 << 32) + 1)],
         ]
     };
-    // If the weight of an axis is 0, the lengths do not vary along that axis.
+    // With weight 0, the lengths do not vary along that axis.
     let weight = prop_oneof![Just(0u8), 1..=3u8];
     prop_oneof![
         (vec((shift, any::<u8>()), 0..=4), any::<bool>())
@@ -152,7 +150,7 @@ impl OpNumbers {
                 let axes = (0..rank).filter(|axis| flipped[*axis % MOST_RANK]);
                 PlainOp::Flip { axes: axes.map(|axis| signed(axis) + first).collect() }
             }
-            // An operator that needs more axes than the tensor has becomes a flip of no axes.
+            // Too few axes for the operator: a flip of no axes.
             OpNumbers::Rot90 { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSubsequences { .. } if rank == 0 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSequence { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
@@ -190,7 +188,7 @@ impl OpNumbers {
     }
 }
 
-/// Returns the axis `pick % rank`, as a number from the front or a negative number from the end.
+/// The axis `pick % rank`, from the front or from the end.
 fn any_axis(pick: u8, rank: usize) -> i64 {
     let pick = usize::from(pick) % (2 * rank);
     if pick < rank { signed(pick) } else { signed(pick) - 2 * signed(rank) }
@@ -207,18 +205,18 @@ pub(crate) fn signed(axis: usize) -> i64 {
     i64::try_from(axis).expect("the number of an axis is small")
 }
 
-/// How much is cut off at both ends of each axis. The numbers fit any shape.
+/// How much is cut off at both ends of each axis, for any shape.
 #[derive(Clone, Debug)]
 pub struct WindowNumbers([(u8, u8); MOST_RANK]);
 
-/// Draws windows of tensors. Many windows are the whole tensor; some are empty.
+/// Windows, which are often the whole tensor and sometimes empty.
 pub fn windows() -> impl Strategy<Value = WindowNumbers> {
     let cut = || prop_oneof![3 => Just(0u8), 1 => any::<u8>()];
     uniform6((cut(), cut())).prop_map(WindowNumbers)
 }
 
 impl WindowNumbers {
-    /// Returns one range for each axis of `shape`.
+    /// One range for each axis of `shape`.
     pub fn fit(&self, shape: &[usize]) -> Vec<Range<usize>> {
         let range = |(axis, size): (usize, &usize)| {
             let (front, back) = self.0[axis % MOST_RANK];
@@ -229,14 +227,14 @@ impl WindowNumbers {
     }
 }
 
-/// Draws element sizes in bytes. Only some of them are the size of an element type.
+/// Element sizes in bytes, with or without an element type of this size.
 pub fn widths() -> impl Strategy<Value = usize> {
     let named = prop_oneof![Just(1usize), Just(2), Just(4), Just(8), Just(16)];
     let others = prop_oneof![Just(3usize), Just(5), Just(6), Just(7), Just(12), Just(24), Just(33)];
     prop_oneof![4 => named, 1 => others]
 }
 
-/// Draws element sizes: [bytes](widths) and packings.
+/// Element sizes: [bytes](widths) and packings.
 pub fn any_widths() -> impl Strategy<Value = Width> {
     let packings: Vec<Packing> = (1..8)
         .flat_map(|bits| BitOrder::ALL.map(|order| Packing::new(bits, order)))
@@ -247,7 +245,7 @@ pub fn any_widths() -> impl Strategy<Value = Width> {
     })
 }
 
-/// The parameters of a layout, before they are fitted to a shape.
+/// A layout before it is fitted to a shape.
 #[derive(Clone, Debug)]
 pub struct LayoutNumbers {
     keys: [u8; MOST_RANK],
@@ -259,9 +257,8 @@ pub struct LayoutNumbers {
     front: u8,
 }
 
-/// Draws layouts: row-major, column-major or with permuted axes; contiguous, or with gaps of elements or of
-/// odd numbers of bytes. Some have backward or repeated axes, some have arbitrary strides, and some have an
-/// offset.
+/// Layouts: row-major, column-major or permuted; contiguous, or with gaps of elements or of odd numbers of bytes. Some
+/// have backward or repeated axes, arbitrary strides, or an offset.
 pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
     let flags = |probability| uniform6(proptest::bool::weighted(probability));
     let keys = prop_oneof![Just([0; MOST_RANK]), Just([5, 4, 3, 2, 1, 0]), uniform6(any::<u8>())];
@@ -285,7 +282,7 @@ pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
 }
 
 impl LayoutNumbers {
-    /// Returns a layout for reading. Its elements may share bytes.
+    /// A layout for reading. Its elements may share bytes.
     pub fn source(&self, shape: &[usize], width: usize) -> Layout {
         match &self.loose_strides {
             Some(_) => self.loose(shape, width),
@@ -293,7 +290,7 @@ impl LayoutNumbers {
         }
     }
 
-    /// Returns a layout for writing. No two elements share a byte.
+    /// A layout for writing. No two elements share a byte.
     pub fn destination(&self, shape: &[usize], width: usize) -> Layout {
         let loose = self.loose(shape, width);
         if self.loose_strides.is_some() && loose.check_writable(width).is_ok() {
@@ -303,7 +300,7 @@ impl LayoutNumbers {
         }
     }
 
-    /// Returns a layout for writing. Each stride spans all axes with smaller strides.
+    /// A layout for writing. Each stride spans all axes with smaller strides.
     pub fn nested_destination(&self, shape: &[usize], width: usize) -> Layout {
         self.nested(shape, width, &[false; MOST_RANK])
     }
@@ -325,7 +322,7 @@ impl LayoutNumbers {
         self.placed(shape, &strides)
     }
 
-    /// Returns a layout with arbitrary strides.
+    /// Arbitrary strides.
     fn loose(&self, shape: &[usize], width: usize) -> Layout {
         let steps = self.loose_strides.unwrap_or_default();
         let strides: Vec<isize> = (0..shape.len())
@@ -353,7 +350,7 @@ impl LayoutNumbers {
     }
 }
 
-/// Returns the size in bytes of the smallest buffer that contains every element of `layout`.
+/// The bytes of the smallest buffer that contains every element of `layout`.
 pub fn buffer_bytes(layout: &Layout, width: usize) -> usize {
     let sizes = layout.shape().sizes();
     let reach: usize = sizes

@@ -1,23 +1,23 @@
-//! Random choices from a seed, for tests that need no shrinking of cases.
+//! Random choices from a seed, for cases that need no shrinking.
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub struct Choices(u64);
 
 impl Choices {
-    /// Creates a generator with this seed.
+    /// A generator with this seed.
     pub fn of(seed: u64) -> Choices {
         Choices(seed)
     }
 
-    /// Returns a number below `end`; 0 if `end` is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        // These are the constants of Knuth's generator. Its upper bits are more random than its lower bits.
+        // The constants of Knuth's generator, whose upper bits are more random.
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % end.max(1)
     }
 
-    /// Returns sizes whose product is `elements`, in random order. Some of them are 1.
+    /// Sizes whose product is `elements`, in random order. Some are 1.
     pub fn sizes(&mut self, elements: usize) -> Vec<usize> {
         let (mut left, mut sizes) = (elements, Vec::new());
         while left > 1 && sizes.len() < 5 {

@@ -4,16 +4,16 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// The end of a buffer that is next to a protected page. The other end is somewhere within a page.
+/// The end of a buffer next to a protected page. The other end is within a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// The start, which is the beginning of a page. Accesses before it fail.
+    /// The beginning of a page. Accesses before it fail.
     Start,
     /// The end. Accesses after it fail.
     End,
 }
 
-/// A buffer next to a protected page. On systems where pages cannot be protected, it is an ordinary buffer.
+/// A buffer next to a protected page, or an ordinary buffer where pages cannot be protected.
 pub struct Guarded {
     pages: pages::Pages,
     start: usize,
@@ -21,7 +21,7 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Creates a buffer with these bytes. `name` is reported if an access leaves the buffer.
+    /// A buffer with these bytes. `name` is reported if an access leaves it.
     ///
     /// # Panics
     /// If there is not enough memory.
@@ -81,20 +81,19 @@ mod pages {
     use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
     use std::sync::{Once, OnceLock};
 
-    /// A multiple of the page size of every machine.
+    /// A multiple of every machine's page size.
     const PAGE: usize = 64 << 10;
 
     /// Whole pages between two protected pages.
     pub(super) struct Pages {
-        /// The first byte after the protected page at the front.
+        /// The first byte after the front's protected page.
         start: *mut u8,
         bytes: usize,
         slot: usize,
     }
 
     thread_local! {
-        /// Pages that can be reused, because mapping and protecting pages takes longer than most test
-        /// cases.
+        /// Pages for reuse, because mapping and protecting takes longer than most test cases.
         static SPARE: RefCell<Vec<(*mut u8, usize)>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -149,7 +148,7 @@ mod pages {
         }
     }
 
-    /// An entry for each existing buffer, which the signal handler reads.
+    /// An existing buffer, for the signal handler.
     struct BufferSlot {
         start: AtomicUsize,
         bytes: AtomicUsize,
@@ -164,8 +163,7 @@ mod pages {
         }
     }; 64];
 
-    /// Registers a buffer. If all entries are taken, an access beyond the buffer is reported without its
-    /// name.
+    /// If all entries are taken, an access beyond the buffer is reported without its name.
     fn register(start: *mut u8, bytes: usize, name: String) -> usize {
         let name = Box::into_raw(Box::new(name));
         for (number, slot) in SLOTS.iter().enumerate() {
@@ -190,7 +188,7 @@ mod pages {
         drop(unsafe { Box::from_raw(name) });
     }
 
-    /// The signal handler that was installed before.
+    /// The previous handler.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     fn listen() {
@@ -206,8 +204,8 @@ mod pages {
         }
     }
 
-    /// Reports the buffer outside which a byte was accessed. Then restores the previous handler, which ends
-    /// the process when the access is repeated.
+    /// Reports the buffer outside which a byte was accessed, and restores the previous handler, which ends the process
+    /// when the access is repeated.
     extern "C" fn report(
         signal: libc::c_int,
         info: *mut libc::siginfo_t,
@@ -256,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Accesses a byte next to a buffer. The test below runs this in a process of its own.
+    /// The test below runs this in a separate process.
     #[test]
     fn leaves_a_buffer() {
         let Ok(at) = std::env::var("TRUNDLE_TESTS_LEAVE_A_BUFFER") else { return };

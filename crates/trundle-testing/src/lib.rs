@@ -1,9 +1,7 @@
-//! Support for the tests of trundle: a naive oracle, random cases, and a conformance suite for every
-//! backend.
+//! Tests of trundle: a naive oracle, random cases, and a conformance suite for every backend.
 //!
-//! The oracle implements the specifications of the operators element by element. It shares no code with the
-//! code under test except the types of shapes and layouts: no index maps, no moves and no arithmetic on
-//! axes.
+//! The oracle implements the specifications of the operators element by element. It shares only the types of shapes and
+//! layouts with the code under test: no index maps, moves or arithmetic on axes.
 
 pub mod cases;
 pub mod choices;
@@ -30,14 +28,13 @@ pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
 pub use testable::{TestBuffer, Testable};
 
-/// Returns whether to run all tests, however long they take, as CI does (`TRUNDLE_TESTS=all`). Otherwise,
-/// the longest tests run only a part of their cases.
+/// Whether to run all tests, however long they take, as CI does (`TRUNDLE_TESTS=all`). Otherwise, the longest tests run
+/// a part of their cases.
 pub fn everything() -> bool {
     std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
 }
 
-/// Runs the examples of the README as tests. They are here because a published crate contains only the
-/// files in its own folder.
+/// The README's examples as tests, which are here because a published crate contains only its own folder.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,14 +1,13 @@
-//! Generates test data. The functions are in this crate because test code is compiled without optimisation.
+//! Test data, in this crate because tests are compiled without optimisation.
 
 use crate::indices;
 
-/// Returns pseudorandom bytes, the same in each call. Bytes at different positions are unlikely to be
-/// equal.
+/// Pseudorandom bytes, the same in each call and unlikely to be equal at different positions.
 pub fn noise(count: usize) -> Vec<u8> {
     (0..count).map(|n| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8).collect()
 }
 
-/// Returns the bytes of a row-major tensor after its axes have been put in reverse order.
+/// The bytes of a row-major tensor with its axes in reverse order.
 pub fn inverted(bytes: &[u8], width: usize, shape: &[usize]) -> Vec<u8> {
     let reversed: Vec<usize> = shape.iter().rev().copied().collect();
     let mut inverted = Vec::with_capacity(bytes.len());

@@ -5,7 +5,7 @@ use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90,
 
 use crate::Naive;
 
-/// An operator for both the code under test and the oracle. Its parameters must be valid.
+/// An operator for the code under test and the oracle. Its parameters must be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the operators in trundle-core say what their parameters are")]
 pub enum PlainOp {
@@ -18,7 +18,7 @@ pub enum PlainOp {
 }
 
 impl PlainOp {
-    /// Returns the operator under test.
+    /// The operator under test.
     pub fn op(&self) -> Op {
         match self {
             PlainOp::Roll { shift, axes } => Roll::new(shift, axes).into(),
@@ -34,7 +34,7 @@ impl PlainOp {
         }
     }
 
-    /// Returns the oracle's result.
+    /// The oracle's result.
     #[must_use]
     pub fn apply(&self, tensor: &Naive) -> Naive {
         match self {

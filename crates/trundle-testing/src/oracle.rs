@@ -5,8 +5,8 @@ use std::ops::Range;
 use trundle_core::Layout;
 use trundle_core::ops::PadMode;
 
-/// A small row-major tensor of labels. The label of an element of an original tensor is its row-major
-/// index, so the labels after a movement describe the movement completely.
+/// A small row-major tensor of labels. An original tensor's labels are the row-major indices, so the labels after a
+/// movement describe it completely.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Naive {
     shape: Vec<usize>,
@@ -14,12 +14,12 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// Returns the original tensor, with the labels 0, 1, 2, ... in row-major order.
+    /// The original tensor, with labels 0, 1, 2, ... in row-major order.
     pub fn numbered(shape: &[usize]) -> Naive {
         Naive { shape: shape.to_vec(), labels: (0..shape.iter().product()).collect() }
     }
 
-    /// Returns one of several original tensors. Its labels begin with `first`.
+    /// One of several original tensors, with labels from `first` on.
     pub fn numbered_from(shape: &[usize], first: usize) -> Naive {
         let elements = shape.iter().product::<usize>();
         Naive { shape: shape.to_vec(), labels: (first..first + elements).collect() }
@@ -56,8 +56,7 @@ impl Naive {
         Naive::concatenated(&parts.iter().map(with_axis).collect::<Vec<_>>(), axis)
     }
 
-    /// numpy's `pad` in mode constant: "pads with a constant value". `widths` has the numbers of elements
-    /// before and after each axis.
+    /// numpy's `pad` in mode constant: "pads with a constant value". `widths` are before and after each axis.
     #[must_use]
     pub fn pad_constant(&self, widths: &[[usize; 2]], label: usize) -> Naive {
         let axes = self.shape.iter().zip(widths);
@@ -73,17 +72,17 @@ impl Naive {
         Naive { labels: labels.collect(), shape }
     }
 
-    /// Returns the sizes of the axes.
+    /// The sizes of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns the labels in row-major order.
+    /// The labels in row-major order.
     pub fn labels(&self) -> &[usize] {
         &self.labels
     }
 
-    /// Returns the label at an index.
+    /// The label at an index.
     pub fn at(&self, index: &[usize]) -> usize {
         self.labels[row_major_number(index, &self.shape)]
     }
@@ -131,7 +130,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `flip`: puts the elements in reverse order along each of the axes.
+    /// numpy's `flip`: the elements in reverse order along each of the axes.
     #[must_use]
     pub fn flip(&self, axes: &[i64]) -> Naive {
         self.scattered(self.shape.clone(), |index, to| {
@@ -143,9 +142,9 @@ impl Naive {
         })
     }
 
-    /// numpy's `rot90`: "rotate an array by 90 degrees in the plane specified by axes. Rotation direction is from
-    /// the first towards the second axis. This means for a 2D array with the default k and axes, the rotation will
-    /// be counterclockwise." Here it is done one turn after another.
+    /// numpy's `rot90`: "rotate an array by 90 degrees in the plane specified by axes. Rotation direction is from the
+    /// first towards the second axis. This means for a 2D array with the default k and axes, the rotation will be
+    /// counterclockwise." One turn after another.
     #[must_use]
     pub fn rot90(&self, k: i64, axes: [i64; 2]) -> Naive {
         let [first, second] = axes.map(|axis| self.counted_from_front(axis));
@@ -154,7 +153,7 @@ impl Naive {
             let columns = turned.shape[second];
             let mut shape = turned.shape.clone();
             shape.swap(first, second);
-            // The last column of the tensor becomes the first row.
+            // The last column becomes the first row.
             turned = turned.scattered(shape, |index, to| {
                 to.copy_from_slice(index);
                 to[first] = columns - 1 - index[second];
@@ -181,8 +180,7 @@ impl Naive {
         })
     }
 
-    /// ReverseSequence: at index b of the batch axis, reverses the first `lengths[b]` elements along
-    /// `axis`, and copies all other elements.
+    /// ReverseSequence: at index b of the batch axis, the first `lengths[b]` elements along `axis` are reversed.
     #[must_use]
     pub fn reverse_sequence(&self, axis: i64, batch_axis: i64, lengths: &[i128]) -> Naive {
         let (axis, batch_axis) =
@@ -193,7 +191,7 @@ impl Naive {
         })
     }
 
-    /// Reshape: keeps the elements in row-major order and changes the sizes.
+    /// Reshape: elements in row-major order, with other sizes.
     ///
     /// # Panics
     /// If the number of elements would change.
@@ -226,7 +224,7 @@ impl Naive {
         })
     }
 
-    /// ONNX's Tile: "the same as function tile in Numpy", with one number of repeats for each axis.
+    /// ONNX's Tile: "the same as function tile in Numpy", with one number for each axis.
     #[must_use]
     pub fn tile(&self, repeats: &[usize]) -> Naive {
         let shape = self.shape.iter().zip(repeats).map(|(size, repeat)| size * repeat).collect();
@@ -259,9 +257,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `pad` along one axis. For each mode, a list has the source indices of the padding before the first
-    /// element, nearest first. The list is repeated as often as necessary. The padding after the last element is
-    /// its mirror image.
+    /// numpy's `pad` along one axis. A list of each mode has the source indices before the first element, nearest
+    /// first, repeated as often as necessary. The padding after the last element is the mirror image.
     #[must_use]
     pub fn pad(&self, axis: usize, [before, behind]: [usize; 2], mode: PadMode) -> Naive {
         let size = self.shape[axis];
@@ -284,8 +281,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `take`: selects the elements at `indices` along `axis`. The axes of the indices replace this
-    /// axis. Negative indices count from the end.
+    /// numpy's `take`: the elements at `indices` along `axis`, which the axes of the indices replace. Negative indices
+    /// count from the end.
     #[must_use]
     pub fn take(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         let mut shape = self.shape[..axis].to_vec();
@@ -300,7 +297,7 @@ impl Naive {
         })
     }
 
-    /// ONNX's GatherElements. Along the first axis, `out[i][j] = data[index[i][j]][j]`; other axes work alike.
+    /// ONNX's GatherElements: `out[i][j] = data[index[i][j]][j]` along the first axis; other axes work alike.
     #[must_use]
     pub fn take_along_axis(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         self.gathered(sizes.to_vec(), |index, from| {
@@ -334,8 +331,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `x[begin::step] = updates` along one axis. Only as many elements are replaced as `updates`
-    /// has.
+    /// numpy's `x[begin::step] = updates` along one axis, for as many elements as `updates` has.
     #[must_use]
     pub fn slice_scatter(&self, axis: usize, begin: usize, step: i64, updates: &Naive) -> Naive {
         self.updated(updates, |at, to| {
@@ -344,7 +340,7 @@ impl Naive {
         })
     }
 
-    /// Replaces elements by elements of another tensor, one after another. `to` sets the position of each.
+    /// Replaces elements one after another. `to` sets the position of each.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
         let mut target = vec![0; self.shape.len()];
@@ -355,8 +351,8 @@ impl Naive {
         updated
     }
 
-    /// numpy's `sliding_window_view` along one axis, but only every `step`-th window. The positions in a
-    /// window become a new last axis.
+    /// numpy's `sliding_window_view` along one axis, with every `step`-th window. The positions in a window are a new
+    /// last axis.
     #[must_use]
     pub fn windows(&self, axis: usize, size: usize, step: usize) -> Naive {
         let mut shape = self.shape.clone();
@@ -374,7 +370,7 @@ impl Naive {
         narrow(i128::from(index) + if index < 0 { size } else { 0 })
     }
 
-    /// Returns the elements within one range for each axis, as a new tensor.
+    /// The elements within one range for each axis.
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
         let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
@@ -385,13 +381,13 @@ impl Naive {
         })
     }
 
-    /// Returns the new position of index `i` along the axis when the first `length` elements are reversed.
+    /// The new position of index `i` when the first `length` elements are reversed.
     fn reversed_within(&self, i: usize, axis: usize, length: i128) -> usize {
         let length = length.min(self.shape[axis] as i128);
         if (i as i128) < length { narrow(length - 1 - i as i128) } else { i }
     }
 
-    /// Fills each position with the element at the source position that `from` writes to its second argument.
+    /// `from` sets the source of each position.
     fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = Vec::with_capacity(shape.iter().product());
         let mut source = vec![0; self.shape.len()];
@@ -402,8 +398,7 @@ impl Naive {
         Naive { shape, labels }
     }
 
-    /// Moves each element to the position that `to` writes to its second argument. Checks that every position is
-    /// filled exactly once.
+    /// `to` sets the position of each element. Every position must be filled exactly once.
     fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = vec![None; self.labels.len()];
         let mut target = vec![0; shape.len()];
@@ -424,7 +419,7 @@ impl Naive {
     }
 }
 
-/// Calls `visit` with every index of a shape. The last axis changes fastest.
+/// Visits every index; the last axis changes fastest.
 pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
     let mut index = vec![0; shape.len()];
     for _ in 0..shape.iter().product() {
@@ -439,14 +434,14 @@ pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Returns every index of a shape. The last axis changes fastest.
+/// Every index of a shape. The last axis changes fastest.
 pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for_each_index(shape, |index| all.push(index.to_vec()));
     all
 }
 
-/// Returns the `width` bytes of each element, in row-major order of the layout's shape.
+/// The bytes of each element, in row-major order of the layout's shape.
 pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut elements = Vec::new();
     for_each_index(layout.shape().sizes(), |index| {
@@ -455,8 +450,7 @@ pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<
     elements
 }
 
-/// Writes elements, given in row-major order of the layout's shape, to their positions. Other bytes keep their
-/// values.
+/// Writes elements in row-major order of the layout's shape. Other bytes are kept.
 pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
     let mut elements = elements.iter().map(AsRef::as_ref);
     for_each_index(layout.shape().sizes(), |index| {

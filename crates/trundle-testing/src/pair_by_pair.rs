@@ -1,4 +1,4 @@
-//! A backend that runs a move element by element, on host bytes or on buffers that are not slices.
+//! A backend that moves element by element, on host bytes or on buffers that are not slices.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -8,14 +8,14 @@ use trundle_core::{Backend, Error, Move, Packing, Result, check_buffer};
 
 use crate::{Flush, TestBuffer};
 
-/// A backend that moves the elements one by one, as [`Move::for_each_pair`] lists them.
+/// Moves elements one by one, as [`Move::for_each_pair`] lists them.
 #[derive(Clone, Debug)]
 pub struct PairByPair<Buffer: ?Sized> {
     fault: Fault,
     buffer: PhantomData<Box<Buffer>>,
 }
 
-/// Deliberate errors of the backend, with which the suite itself is tested.
+/// Deliberate errors, for tests of the suite itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
@@ -31,19 +31,18 @@ pub(crate) enum Fault {
     FilledBuffersDiffer,
 }
 
-/// Access to single bytes of a buffer, for [`PairByPair`].
+/// Access to single bytes, for [`PairByPair`].
 pub trait Bytewise {
-    /// Creates a buffer of this many bytes. Reading a byte before it is written is an error, if the buffer
-    /// can detect it.
+    /// Creates a buffer, which may detect that a byte is read before it is written.
     fn unwritten(bytes: usize) -> Box<Self>;
-    /// Returns the size in bytes.
+    /// The size in bytes.
     fn size(&self) -> usize;
     /// Reads a byte.
     ///
     /// # Panics
     /// If the buffer tracks writes and the byte was not written.
     fn get(&self, at: usize) -> u8;
-    /// Returns all bytes, with 0 for bytes that have not been written.
+    /// All bytes, with 0 for unwritten ones.
     fn to_vec(&self) -> Vec<u8>;
     /// Writes a byte.
     fn set(&mut self, at: usize, byte: u8);
@@ -71,7 +70,7 @@ impl Bytewise for [u8] {
     }
 }
 
-/// A buffer whose bytes are separate cells and not a slice. A cell is empty until it is written.
+/// Bytes in separate cells, not a slice. A cell is empty until it is written.
 #[derive(Clone, Debug)]
 pub struct Cells(Vec<Option<u8>>);
 
@@ -125,7 +124,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         PairByPair { fault, buffer: PhantomData }
     }
 
-    /// Moves elements of whole bytes, as long as `go_on` returns true. Returns whether all were moved.
+    /// Returns false if `go_on` has.
     fn bytes(&self, plan: &Move, src: &Buffer, dst: &mut Buffer, go_on: &dyn Fn() -> bool) -> bool {
         if self.fault == Fault::ClearsWhatLiesBetween {
             (0..plan.dst_bytes()).for_each(|at| dst.set(at, 0));
@@ -155,7 +154,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         true
     }
 
-    /// Moves elements that share bytes, as long as `go_on` returns true. Returns whether all were moved.
+    /// Returns false if `go_on` has.
     fn sub_byte(
         plan: &Move,
         packing: Packing,

@@ -1,4 +1,4 @@
-//! Random patterns of axes, with shapes that fit them.
+//! Random patterns of axes, with fitting shapes.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
@@ -7,24 +7,24 @@ use trundle_core::ops::{Group, Part, Rearrange};
 
 use crate::Naive;
 
-/// A pattern with public parameters, and the sizes of the tensor that it is applied to.
+/// A pattern with public parameters, and the sizes that it is applied to.
 #[derive(Clone, Debug)]
 pub struct PlainPattern {
     left: Vec<Group>,
     right: Vec<Group>,
-    /// Each named axis with its size, and whether the pattern states the size.
+    /// Name and size of each axis, and whether the pattern states the size.
     axes: Vec<(String, usize, bool)>,
-    /// The sizes of the axes that the ellipsis stands for.
+    /// The axes that the ellipsis stands for.
     ellipsis: Vec<usize>,
 }
 
 impl PlainPattern {
-    /// Returns the shape of the input.
+    /// The shape of the input.
     pub fn shape(&self) -> Vec<usize> {
         self.merged(&self.left)
     }
 
-    /// Returns the operator under test.
+    /// The operator under test.
     ///
     /// # Panics
     /// If the operator rejects the pattern.
@@ -35,7 +35,7 @@ impl PlainPattern {
             .unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Returns the text of the pattern.
+    /// The pattern's text.
     pub fn text(&self) -> String {
         let mut text = format!("{} -> {}", written(&self.left), written(&self.right));
         for (name, size, _) in self.axes.iter().filter(|(_, _, given)| *given) {
@@ -44,8 +44,7 @@ impl PlainPattern {
         text
     }
 
-    /// Returns the oracle's result for a tensor with this shape: splits every axis, then reorders and
-    /// merges the axes.
+    /// The oracle's result for this shape: splits every axis, then reorders and merges.
     ///
     /// # Panics
     /// If a name occurs on only one side.
@@ -61,7 +60,7 @@ impl PlainPattern {
         reordered.reshape(&self.merged(&self.right))
     }
 
-    /// Returns the names and sizes of a side's axes before they are merged.
+    /// A side's axes before they are merged.
     fn split(&self, groups: &[Group]) -> Vec<(String, usize)> {
         let mut split = Vec::new();
         for group in groups {
@@ -88,7 +87,7 @@ impl PlainPattern {
         }
     }
 
-    /// Returns the sizes of a side's axes after merging.
+    /// A side's sizes after merging.
     fn merged(&self, groups: &[Group]) -> Vec<usize> {
         let mut sizes = Vec::new();
         for group in groups {
@@ -118,7 +117,7 @@ fn written(groups: &[Group]) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join(" ")
 }
 
-/// Draws patterns with at most five names. Some have ellipses, axes of size 1, or empty axes.
+/// Patterns of at most five names, some with ellipses, axes of size 1, or empty axes.
 pub fn patterns() -> impl Strategy<Value = PlainPattern> {
     let ellipsis = proptest::option::of((vec(size(), 0..=2), any::<bool>(), part_numbers()));
     (vec((size(), any::<bool>(), part_numbers()), 0..=5), ellipsis)
@@ -129,10 +128,9 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0usize), 3 => Just(1usize), 16 => 2..=4usize]
 }
 
-/// Where a part is on each side.
 #[derive(Clone, Copy, Debug)]
 struct PartNumbers {
-    /// The sort key of the parts of a side.
+    /// Sorts the parts of a side.
     keys: [u8; 2],
     /// Whether the part is merged with the previous one.
     joined: [bool; 2],
@@ -168,8 +166,8 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
         let of_group: Vec<usize> = (0..axes.len())
             .filter(|axis| group.contains(&Part::Axis(names[*axis].clone())))
             .collect();
-        // The pattern states all sizes of a group except one. If a size is 0, it states all, because the
-        // omitted one would be ambiguous.
+        // All sizes of a group except one are stated. If a size is 0, all are, because the omitted one would be
+        // ambiguous.
         let empty = of_group.iter().any(|axis| axes[*axis].0 == 0);
         let open =
             of_group.iter().copied().find(|axis| !given[*axis] && (!empty || group.len() == 1));
@@ -184,7 +182,7 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
     }
 }
 
-/// Returns the groups of one side. If `merged`, an ellipsis is in parentheses.
+/// If `merged`, an ellipsis is in parentheses.
 fn side(parts: &[(Part, PartNumbers)], side: usize, merged: bool) -> Vec<Group> {
     let mut parts: Vec<&(Part, PartNumbers)> = parts.iter().collect();
     parts.sort_by_key(|(_, numbers)| numbers.keys[side]);

@@ -1,5 +1,5 @@
-//! Random programs of chains, joins, scatters, pads, fills, slices, reshapes, broadcasts and reversals with
-//! lengths. Some tensors have no elements, and some have rank 0.
+//! Random programs of chains, joins, scatters, pads, fills, slices, reshapes, broadcasts and reversals with lengths.
+//! Some tensors are empty, and some have rank 0.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "what is chosen fits")]
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ fn signed(number: usize) -> i64 {
     number.try_into().unwrap()
 }
 
-/// Draws a budget. Its limits are independent of each other.
+/// A random budget, with independent limits.
 pub fn any_budget(choices: &mut Choices) -> Budget {
     let mut few = || [0, 1, 2, 5, 30][choices.below(5)];
     Budget {
@@ -39,7 +39,6 @@ pub fn any_budget(choices: &mut Choices) -> Budget {
     }
 }
 
-/// Draws a map from a tensor with this shape.
 fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
     let whole: Vec<Range<usize>> = of.iter().map(|size| 0..*size).collect();
     if of.rank() == 0 {
@@ -112,7 +111,7 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
     op.index_map(of).unwrap()
 }
 
-/// Joins a tensor with others that fit along an axis. The same tensor may occur more than once.
+/// Joins a tensor with others that fit along an axis, perhaps with itself.
 fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> TensorId {
     let mut sizes = program.tensor(first).shape.to_vec();
     let axis = choices.below(sizes.len());
@@ -132,8 +131,8 @@ fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> Tens
     program.joined(axis, &parts).unwrap()
 }
 
-/// Draws positions to update in a tensor with this shape: at indices along one axis, at indices along one
-/// or two axes together, or within a slice. Returns `None` if the tensor has no elements.
+/// Positions to update: at indices along one axis, at indices along one or two axes together, or within a slice. `None`
+/// if there are no elements.
 fn targets(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     if of.elements() == 0 || of.rank() == 0 {
         return None;
@@ -186,7 +185,6 @@ fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Opti
     Some(program.updated(base, updates, &targets).unwrap())
 }
 
-/// The fill tensor of a random program.
 const FILL: TensorId = TensorId(2);
 
 /// Pads a tensor along one axis with the fill.
@@ -199,8 +197,7 @@ fn padded(choices: &mut Choices, program: &mut Program, from: TensorId) -> Tenso
     program.padded(from, &widths, FILL).unwrap()
 }
 
-/// Draws a program of two inputs, a fill, and tensors made from them. Two of its three outputs are the same
-/// tensor.
+/// A program of two inputs, a fill, and tensors made from them. Two of its three outputs are the same tensor.
 pub fn any_program(choices: &mut Choices, width: Width) -> Program {
     let mut program = Program::new();
     for _ in 0..2 {

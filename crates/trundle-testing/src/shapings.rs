@@ -13,12 +13,12 @@ use trundle_core::{Op, Shape};
 use crate::cases::{Chain, OpNumbers, op_numbers, shapes, signed};
 use crate::{Naive, PlainOp};
 
-/// Consecutive operators on a tensor of labels, and the oracle's result.
+/// Operators on a tensor of labels, and the oracle's result.
 #[derive(Clone, Debug)]
 pub struct ShapingChain {
     /// The shape before the first operator.
     pub shape: Vec<usize>,
-    /// The operators. Each fits the shape that the previous operator returns.
+    /// The operators. Each fits the previous one's result.
     pub ops: Vec<Op>,
     /// The labels after the last operator.
     pub naive: Naive,
@@ -32,8 +32,7 @@ impl From<Chain> for ShapingChain {
     }
 }
 
-/// Draws chains of at most `most_ops` operators. No intermediate tensor has more than `most_elements`
-/// elements.
+/// Chains of at most `most_ops` operators. No intermediate tensor has more than `most_elements` elements.
 pub fn shaping_chains(
     most_elements: usize,
     most_ops: usize,
@@ -103,11 +102,11 @@ fn modes() -> impl Strategy<Value = PadMode> {
 }
 
 impl UnfittedOp {
-    /// Returns the operator, fitted to this tensor, and the oracle's result.
+    /// Returns the fitted operator, and the oracle's result.
     fn fit(&self, tensor: &Naive, most_elements: usize) -> (Op, Naive) {
         let (rank, elements) = (tensor.shape().len(), tensor.labels().len());
         match self {
-            // These operators keep the number of axes.
+            // They keep the number of axes.
             UnfittedOp::Plain(numbers) => {
                 let plain = numbers.fit(tensor.shape());
                 (plain.op(), plain.apply(tensor))
@@ -174,7 +173,7 @@ impl UnfittedOp {
                 let most = rows.map_or(0, |rows| most_elements / rows.max(1));
                 let fitting = indices.iter().take(most).map(|index| within(*index, size));
                 let indices: Vec<i64> = fitting.collect();
-                // The indices have one axis, or two if there are four of them, or none if there is one.
+                // One axis; two if there are four indices; none if there is one.
                 let sizes = match indices.len() {
                     4 if *apart && rank < 6 => vec![2, 2],
                     1 if *apart => Vec::new(),
@@ -217,7 +216,7 @@ impl UnfittedOp {
     }
 }
 
-/// Returns an index of an axis. Half of the indices are negative and count from the end.
+/// Half of the indices are negative and count from the end.
 fn within(number: i64, size: usize) -> i64 {
     let size = signed(size);
     number.rem_euclid(2 * size.max(1)) - size
@@ -227,7 +226,7 @@ fn shape_of(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns sizes whose product is `elements`.
+/// Their product is `elements`.
 fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     let (mut left, mut sizes) = (elements, Vec::new());
     for pick in picks {
@@ -239,7 +238,7 @@ fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     sizes
 }
 
-/// Returns a divisor of `size`. It is 1 or another small number.
+/// Often 1 or another small number.
 fn divisor(size: usize, pick: u8) -> usize {
     let pick = usize::from(pick) % 8;
     if pick > 0 && size > 0 && size.is_multiple_of(pick) { pick } else { 1 }

@@ -1,5 +1,4 @@
-//! The suite for elements smaller than a byte. It is like [`suite`], but compares buffers with the help of
-//! a table that has the position of each bit.
+//! The suite for elements smaller than a byte: like [`suite`], but a table of bit positions compares buffers.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::fmt;
@@ -14,8 +13,8 @@ use crate::shapings::shaping_chains;
 use crate::suite::{self, Case, hold, new_buffer, noise};
 use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
 
-/// For each bit of each byte of a group, from the most significant bit down: the element that the bit
-/// belongs to, and its position in the element, counted from the least significant bit.
+/// For each bit of each byte of a group, from the most significant bit down: its element, and its position there,
+/// counted from the least significant bit.
 type Bits = &'static [[(usize, usize); 8]];
 
 /// Every packing, as the specifications of the file formats define it.
@@ -64,14 +63,12 @@ const PACKINGS: [(u8, BitOrder, Bits); 10] = [
     ),
 ];
 
-/// A packing, and the positions of its bits.
 #[derive(Clone)]
 struct Table {
     packing: Packing,
     /// The size in bytes of a group of elements.
     group_bytes: usize,
-    /// For each element of a group: the byte and the mask of each of its bits, the least significant bit
-    /// first.
+    /// For each element of a group: the byte and the mask of each bit, the least significant first.
     elements: Vec<Vec<(usize, u8)>>,
 }
 
@@ -101,7 +98,7 @@ impl Table {
         Table { packing, group_bytes: owners.len(), elements: (0..group).map(element).collect() }
     }
 
-    /// Returns the byte and the mask of each bit of an element, the least significant bit first.
+    /// The byte and the mask of each bit, the least significant first.
     fn bits(&self, element: usize) -> impl Iterator<Item = (usize, u8)> {
         let first = element / self.elements.len() * self.group_bytes;
         let bits = self.elements[element % self.elements.len()].iter();
@@ -119,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Returns the size of packed elements in bytes. With the split bit order, the last group is complete.
+    /// Bytes of packed elements. With the split bit order, the last group is complete.
     fn bytes(&self, elements: usize) -> usize {
         let last_group = elements.saturating_sub(self.elements.len())..elements;
         let end = last_group.flat_map(|element| self.bits(element)).map(|(byte, _)| byte + 1).max();
@@ -146,8 +143,7 @@ fn check<B: Testable>(backend: &B, case: &Case, tables: &[Table]) -> Result<(), 
     tables.iter().try_for_each(|table| check_packing(backend, case, naive.labels(), table))
 }
 
-/// Runs one case with elements of one packing. The destination is a part of a larger tensor with random
-/// elements. All bits of other elements must stay unchanged.
+/// The destination is a part of a larger tensor with random elements, whose bits must stay unchanged.
 fn check_packing<B: Testable>(
     backend: &B,
     case: &Case,
@@ -172,7 +168,7 @@ fn check_packing<B: Testable>(
     }
 }
 
-/// Returns the destination after the passes of a case. It contained `before` at first.
+/// The destination, which contained `before` at first.
 fn moved<B: Testable>(
     backend: &B,
     case: &Case,
@@ -205,7 +201,7 @@ fn row_major(shape: &Shape) -> Layout {
     Layout::row_major(shape, 1).expect("the sizes of a case are small")
 }
 
-/// Checks every packing: first on fixed cases that cover each code path, then on random cases.
+/// Checks every packing on fixed cases that cover each code path, then on random ones.
 ///
 /// # Panics
 /// If a result differs from the oracle, or if the backend rejects a case.
@@ -220,13 +216,13 @@ pub fn conformance<B: Testable>(backend: &B) {
     holds(300, &shaping(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
 }
 
-/// Draws cases of all operators between contiguous tensors.
+/// All operators between contiguous tensors.
 fn shaping() -> impl Strategy<Value = Case> {
     let numbers = (shaping_chains(300, 3), uniform2(0..70usize));
     numbers.prop_map(|(chain, offsets)| Case::contiguous_chain(chain, 1, offsets))
 }
 
-/// Checks a case that is large enough for several threads.
+/// Checks a case for several threads.
 ///
 /// # Panics
 /// As [`conformance`].
@@ -238,7 +234,7 @@ pub fn large_conformance<B: Testable>(backend: &B) {
     }
 }
 
-/// Draws random operators between random layouts.
+/// Random operators between random layouts.
 fn any() -> impl Strategy<Value = Case> {
     let numbers = (chains(1 << 10, 3), windows(), layouts(), layouts());
     numbers.prop_map(|(chain, window, src, dst)| {
@@ -250,7 +246,7 @@ fn any() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Returns cases with boxes of every form, whose edges are at all positions of a group.
+/// Boxes of every form, with edges at all positions of a group.
 fn sweep() -> Vec<Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =

@@ -1,5 +1,4 @@
-//! The suite's requirements of a backend in addition to [`Backend`]: buffers with given bytes, and access
-//! to their contents.
+//! What the suite needs in addition to [`Backend`]: buffers with given bytes, and access to their contents.
 
 use std::borrow::{Borrow, BorrowMut, Cow};
 
@@ -9,18 +8,18 @@ use crate::{Flush, Guarded};
 
 /// A buffer that tests can fill and read.
 pub trait TestBuffer<B: Backend<Buffer = Self>> {
-    /// The value that owns the buffer.
+    /// The owner of the buffer.
     type Owner: BorrowMut<Self>;
 
-    /// Creates a buffer with these bytes. A buffer in host memory is next to a protected page. `name`
-    /// returns the buffer's name for reports.
+    /// A buffer with these bytes, next to a protected page if it is in host memory. `name` returns its name for
+    /// reports.
     fn holding(backend: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Self::Owner;
 
-    /// Returns the bytes of a buffer.
+    /// The bytes of a buffer.
     fn bytes<'a>(&'a self, backend: &B) -> Cow<'a, [u8]>;
 }
 
-/// A backend that the suite can test. Its buffers are host bytes, or they implement [`TestBuffer`].
+/// A backend whose buffers are host bytes or implement [`TestBuffer`].
 pub trait Testable: Backend<Buffer: TestBuffer<Self>> + Sized {}
 
 impl<B: Backend<Buffer: TestBuffer<B>>> Testable for B {}

@@ -1,5 +1,5 @@
-//! Calls the C functions with arbitrary descriptions of memory. A call must either fail with a message and
-//! write nothing, or move elements as the oracle does and write nothing else.
+//! C functions with arbitrary descriptions of memory. A call must either fail with a message and write nothing, or move
+//! elements as the oracle does and write nothing else.
 //!
 //! The memory is valid. Each tensor is in a buffer of exactly its size, or somewhere in a shared arena, in
 //! which tensors may overlap. If a description extends beyond all memory, the pointer is invalid, and the
@@ -28,12 +28,11 @@ use crate::tensor_memory::{ARENA_BYTES, MOST_BYTES, TensorMemory, TooMuch};
 use crate::several::Several;
 use crate::tensor::{Tensor, any_sizes, elements};
 
-/// The largest number of elements for which the oracle is used. A tensor whose elements have no bytes or
-/// share bytes may have any number of elements. Empty tensors are also skipped, because the product of
-/// their other sizes may overflow.
+/// The limit for the oracle. Without bytes, or with shared bytes, there may be any number of elements. Empty tensors
+/// are skipped, because the product of their other sizes may overflow.
 const MOST_ELEMENTS: i128 = 1 << 14;
 
-/// The contents of the memory before a call.
+/// The memory before a call.
 fn pattern(position: usize) -> u8 {
     (position.wrapping_mul(0x9E37_79B9) >> 13) as u8
 }
@@ -82,7 +81,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     let fill = |memory: &mut [u64], seed: usize| {
         for (position, word) in memory.iter_mut().enumerate() {
             *word = u64::from_ne_bytes(std::array::from_fn(|i| pattern(position * 8 + i + seed)));
-            // These words are lengths. Most of them are within the axes.
+            // Lengths, most of them within the axes.
             if seed == 1 {
                 *word &= 0x0000_0007_0000_0007;
             }
@@ -105,7 +104,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
         vec![]
     };
     let way = *bytes.choose(&[Way::AtOnce, Way::Planned, Way::Chained])?;
-    // The number of threads is set for each case, so that cases do not depend on each other.
+    // Cases must not depend on each other.
     trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
     let call = [(&data, pointers[0]), (&lengths, pointers[1]), (&out, pointers[2])];
     // SAFETY: the tensors are in valid memory, or the call must fail without touching it.
@@ -153,13 +152,13 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tries a call with several inputs or several outputs.
+/// Several inputs or several outputs.
 fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     let dtype = *bytes.choose(&DTYPES)?;
     let sizes = any_sizes(bytes)?;
     let (call, tensors) = Several::any(bytes, dtype, &sizes)?;
     let all: Vec<&Tensor> = tensors.read.iter().chain(&tensors.written).collect();
-    // Gathers allocate a number for each index, and scatters allocate one for each element.
+    // A gather allocates a number for each index, a scatter one for each element.
     let is_much = |tensor: &&Tensor| {
         tensor.elements().is_some_and(|count| (1 << 20..1 << 60).contains(&count))
     };
@@ -182,8 +181,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     memories.iter_mut().enumerate().for_each(|(seed, memory)| fill(&mut memory.own, seed));
     fill(&mut arena, 7);
     if let Some(at) = call.indices() {
-        // These words are indices. Most of them are within the axes; some are negative and count from the
-        // end.
+        // Indices, most of them within the axes; some are negative.
         let is_narrow = tensors.read[at].desc.dtype == TRUNDLE_DTYPE_I32;
         for word in &mut memories[at].own {
             let small = |number: u64| (number & 3) as i64 - 2;
@@ -242,8 +240,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Restores the elements of an output. The caller then checks that the memory is as before the call, so
-/// that nothing else was written.
+/// Restores the output. Then memory is as before the call, unless something else was written.
 fn put_back(
     out: &Tensor,
     pointer: *mut c_void,
@@ -257,7 +254,7 @@ fn put_back(
         if own.is_empty() { (&mut *arena, arena_before) } else { (own, own_before) };
     let base = now.as_ptr().addr() as i128;
     let parts: Vec<Range<i128>> = match width {
-        // The bits between packed elements are not checked here, but in the tests of packed moves.
+        // The tests of packed moves check the bits between packed elements.
         Width::SubByte(_) => vec![reach],
         Width::Bytes(units) => out.offsets().into_iter().map(|at| at..at + units as i128).collect(),
     };
@@ -274,7 +271,7 @@ fn put_back(
 }
 
 fuzz_target!(|input: &[u8]| {
-    // If the input is too short, further values are zeros, or the case is abandoned.
+    // After the end of the input, values are zeros, or the case is abandoned.
     let mut bytes = Unstructured::new(input);
     let _ = match bytes.arbitrary() {
         Ok(true) => try_several(&mut bytes),

@@ -1,4 +1,4 @@
-//! Operators with arbitrary parameters, for the C functions and for the oracle.
+//! Operators with arbitrary parameters, for C and for the oracle.
 
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use trundle_testing::PlainOp;
 use crate::capi::*;
 use crate::tensor::Tensor;
 
-/// An operator and its lists. Each list has its own allocation.
+/// Each list has its own allocation.
 pub(crate) enum Operator {
     Roll { shift: Vec<i64>, axes: Vec<i64> },
     Transpose { order: Vec<i64> },
@@ -20,7 +20,7 @@ pub(crate) enum Operator {
     ReverseSequence { lengths: Vec<i64>, axis: i64, batch_axis: i64 },
 }
 
-/// How the C library is asked to apply an operator.
+/// How an operator is called.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// By the operator's function.
@@ -84,7 +84,6 @@ impl Operator {
         })
     }
 
-    /// Returns the correct sizes of the output.
     pub(crate) fn out_sizes(&self, sizes: &[u64]) -> Vec<u64> {
         match self {
             Operator::Transpose { order } if order.is_empty() => {
@@ -98,7 +97,7 @@ impl Operator {
         }
     }
 
-    /// Returns the operator for the oracle. The C library must have accepted the call.
+    /// The C library must have accepted the call.
     pub(crate) fn plain(&self, lengths: &[u64]) -> PlainOp {
         match self {
             Operator::Roll { shift, axes } => {
@@ -117,7 +116,7 @@ impl Operator {
         }
     }
 
-    /// Returns the operator as a chain. Returns `None` if its lengths are in memory that may be invalid.
+    /// `None` if the lengths are in memory that may be invalid.
     fn chain(&self) -> Option<CString> {
         let op: Op = match self {
             Operator::Roll { shift, axes } => Roll::new(shift, axes).into(),
@@ -132,7 +131,7 @@ impl Operator {
         CString::new(Chain::new().then(op).to_string()).ok()
     }
 
-    /// Calls the operator's function, or makes a plan and runs it.
+    /// Calls the function, or makes a plan and runs it.
     ///
     /// # Safety
     /// All pointers must match their descriptions. Otherwise the call must be one that fails.

@@ -1,5 +1,4 @@
-//! Calls with several inputs or outputs: their parameters, the calls of C functions, and the oracle's
-//! results.
+//! Calls with several inputs or outputs: parameters, C functions, and the oracle's results.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -12,7 +11,6 @@ use crate::capi::*;
 use crate::operator::any_axis;
 use crate::tensor::{Tensor, any_size, any_sizes};
 
-/// The parameters of a call.
 pub(crate) enum Several {
     Concatenate { axis: i64 },
     Split { axis: i64 },
@@ -24,10 +22,8 @@ pub(crate) enum Several {
     ScatterNd,
 }
 
-/// The tensors of a call.
 pub(crate) struct Tensors {
-    /// The inputs: all parts of a concatenation; otherwise the data, followed by a value or by indices and
-    /// updates.
+    /// All parts of a concatenation; otherwise the data, followed by a value or by indices and updates.
     pub(crate) read: Vec<Tensor>,
     pub(crate) written: Vec<Tensor>,
 }
@@ -70,7 +66,7 @@ impl Several {
         if kind == 2 {
             let count = *bytes.choose(&[1, 2, 2 * rank, 3])?;
             let widths = (0..count).map(|_| bytes.int_in_range(-1..=40)).map(|width| {
-                // Most widths are small.
+                // Most are small.
                 width.map(|width: i64| if width > 30 { width << 40 } else { width.min(3) })
             });
             let widths = widths.collect::<Result<Vec<i64>>>()?;
@@ -113,7 +109,7 @@ impl Several {
         })
     }
 
-    /// Returns which input has the indices.
+    /// Which input has the indices.
     pub(crate) fn indices(&self) -> Option<usize> {
         let has_none = matches!(
             self,
@@ -122,7 +118,7 @@ impl Several {
         (!has_none).then_some(1)
     }
 
-    /// Calls the C function, or makes a plan and runs it.
+    /// Calls the function, or makes a plan and runs it.
     ///
     /// # Safety
     /// All pointers must match their descriptions. Otherwise the call must be one that fails.
@@ -238,8 +234,7 @@ impl Several {
         }
     }
 
-    /// Returns the elements of each output of an accepted call, as the documentation of the function
-    /// defines them.
+    /// The outputs of an accepted call, as the function's documentation defines them.
     pub(crate) fn plain(&self, tensors: &Tensors, read: &[Elements]) -> Vec<Elements> {
         let shapes: Vec<Vec<usize>> = tensors.read.iter().map(Tensor::shape).collect();
         let written: Vec<Vec<usize>> = tensors.written.iter().map(Tensor::shape).collect();
@@ -345,7 +340,7 @@ fn from_front(index: i64, size: usize) -> usize {
     usize::try_from(if index < 0 { index + size as i64 } else { index }).unwrap()
 }
 
-/// For each index along an axis, returns the row-major index of the data element.
+/// The row-major index of the data element for each index.
 fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let index = |(mut position, index): (Vec<usize>, i64)| {
         position[axis] = from_front(index, shapes[0][axis]);
@@ -354,7 +349,7 @@ fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     indices(&shapes[1]).into_iter().zip(numbers(at)).map(index).collect()
 }
 
-/// For each position given by indices of several axes, returns the row-major index of the data element.
+/// The row-major index of the data element for each position.
 fn of_axes(batch: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let (shape, numbers) = (&shapes[0], numbers(at));
     let (together, positions) = shapes[1].split_last().unwrap();

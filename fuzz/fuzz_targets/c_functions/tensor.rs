@@ -1,4 +1,4 @@
-//! Descriptions of tensors, and functions that interpret them independently of the library.
+//! Descriptions of tensors, interpreted independently of the library.
 
 use std::ffi::{CStr, c_void};
 use std::ops::Range;
@@ -46,13 +46,13 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Creates a tensor of one element. Its description is not passed to C.
+    /// Its description is not passed to C.
     pub(crate) fn of_one(dtype: trundle_dtype) -> Tensor {
         let desc = trundle_tensor_desc { dtype, rank: 0, sizes: null(), strides_elems: null() };
         Tensor { desc, sizes: vec![], strides: None }
     }
 
-    /// Returns the sizes of a tensor that was accepted.
+    /// The tensor must have been accepted.
     pub(crate) fn shape(&self) -> Vec<usize> {
         self.sizes.iter().map(|size| *size as usize).collect()
     }
@@ -89,7 +89,7 @@ impl Tensor {
         self.sizes.iter().try_fold(1i128, |count, size| count.checked_mul((*size).into()))
     }
 
-    /// Returns the strides in elements, also for a packed tensor.
+    /// The strides in elements, also of a packed tensor.
     pub(crate) fn steps(&self) -> Option<Vec<i128>> {
         if let Some(strides) = &self.strides {
             return Some(strides.iter().copied().map(i128::from).collect());
@@ -103,8 +103,7 @@ impl Tensor {
         Some(steps)
     }
 
-    /// Returns the range of the tensor's bytes, relative to the element at the all-zero index; `None` if
-    /// 128 bits overflow.
+    /// The bytes relative to the all-zero index; `None` if 128 bits overflow.
     pub(crate) fn reach(&self) -> Option<Range<i128>> {
         let width = self.width()?;
         let units = width.units() as i128;
@@ -127,7 +126,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the offset of each element relative to the all-zero index, in units and in row-major order.
+    /// Relative to the all-zero index, in units and in row-major order.
     pub(crate) fn offsets(&self) -> Vec<i128> {
         let units = self.width().map_or(0, |width| width.units() as i128);
         let steps = self.steps().unwrap_or_default();
@@ -159,7 +158,7 @@ pub(crate) fn any_strides(bytes: &mut Unstructured<'_>, sizes: &[u64]) -> Result
         0..=2 => None,
         3 => Some(sizes.iter().map(|_| bytes.arbitrary()).collect::<Result<_>>()?),
         4 => Some(sizes.iter().map(|_| bytes.int_in_range(-9..=9)).collect::<Result<_>>()?),
-        // The axes are nested in some order, with gaps between them. Some axes are backward.
+        // Nested axes in some order, with gaps, some of them backward.
         _ => {
             let mut strides = vec![0i64; sizes.len()];
             let mut axes: Vec<usize> = (0..sizes.len()).collect();
@@ -176,7 +175,7 @@ pub(crate) fn any_strides(bytes: &mut Unstructured<'_>, sizes: &[u64]) -> Result
     })
 }
 
-/// Reads the elements of a tensor: for each, its bytes, or one byte with its bits.
+/// For each element, its bytes, or one byte with its bits.
 ///
 /// # Safety
 /// The memory at `pointer` must contain the tensor.

@@ -1,4 +1,4 @@
-//! Allocates memory for the described tensors, or returns invalid pointers.
+//! Memory for the described tensors, or invalid pointers.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -11,17 +11,16 @@ use crate::tensor::Tensor;
 pub(crate) const MOST_BYTES: i128 = 1 << 14;
 /// More memory than any process has. The library rejects tensors that extend further.
 const ALL_MEMORY: i128 = 1 << 57;
-/// The size in bytes of the memory that all tensors may share.
+/// The memory that tensors may share.
 pub(crate) const ARENA_BYTES: usize = 1 << 12;
 
-/// The memory of one tensor.
 pub(crate) struct TensorMemory {
     pub(crate) pointer: *mut c_void,
-    /// The allocation; unused if the tensor is in the arena.
+    /// Unused if the tensor is in the arena.
     pub(crate) own: Vec<u64>,
 }
 
-/// The case needs more memory than is allowed and is skipped.
+/// The case is skipped.
 pub(crate) struct TooMuch;
 
 impl TensorMemory {
@@ -52,8 +51,7 @@ impl TensorMemory {
             return Ok(Ok(TensorMemory { pointer, own: vec![] }));
         }
         let mut own = vec![0u64; (length + off).div_ceil(8)];
-        // The tensor ends at the end of the allocation, so that the sanitizer detects accesses beyond the
-        // tensor.
+        // Ends with the allocation, so that the sanitizer detects accesses beyond the tensor.
         let slack = own.len() * 8 - length;
         let at = if off > 0 { off } else { slack / 8 * 8 };
         let pointer = own.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();

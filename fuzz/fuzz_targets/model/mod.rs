@@ -12,8 +12,7 @@ use trundle_models::{
 /// longer.
 const MOST_ELEMENTS: usize = 1 << 14;
 
-/// Checks what the reader guarantees. Also checks that a run of the model gives the same elements as
-/// evaluating each element alone.
+/// Checks the reader's guarantees, and that a run gives the same elements as evaluating each alone.
 pub(crate) fn check(model: &Model) {
     check_values(model);
     check_names(model);
@@ -25,7 +24,7 @@ pub(crate) fn check(model: &Model) {
     run(model);
 }
 
-/// Checks that each value is defined once, before it is used.
+/// Each is defined once, before it is used.
 fn check_values(model: &Model) {
     let mut values = Values::default();
     model.inputs.iter().for_each(|input| values.give(input.value));
@@ -34,7 +33,7 @@ fn check_values(model: &Model) {
     assert!(values.given.iter().all(|value| value.0 < model.values));
 }
 
-/// The values that have been seen, when the nodes of a model are visited in order.
+/// The values seen so far in the order of nodes.
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
@@ -88,7 +87,7 @@ fn check_constant(constant: &Constant) {
     }
 }
 
-/// Returns a small shape that the model allows for an input.
+/// A small shape that the model allows.
 fn shape_of(input: &Input) -> Option<Shape> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Shape::new([2, 3]).ok() };
     let size = |dimension: &Dimension| match dimension {
@@ -100,7 +99,7 @@ fn shape_of(input: &Input) -> Option<Shape> {
     (shape.elements() <= MOST_ELEMENTS).then_some(shape)
 }
 
-/// Returns elements that differ as far as the type allows. Some are small numbers.
+/// Elements differ as far as the type allows. Some are small numbers.
 fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
     match input.element {
         ElementType::Fixed(dtype) => {
@@ -109,7 +108,7 @@ fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
             let byte = |at: usize| if at % width == 0 { at / width % 251 } else { 0 };
             let mut bytes: Vec<u8> =
                 (0..bytes).map(|at| u8::try_from(byte(at)).unwrap_or(0)).collect();
-            // The bits after the last packed element are unused and must be 0.
+            // Unused bits must be 0.
             if let (Some(last), Some(_)) = (bytes.last_mut(), dtype.packing()) {
                 *last = 0;
             }
@@ -137,7 +136,7 @@ fn run(model: &Model) {
         .map(|(shape, data)| Given { shape: shape.clone(), data: Some(data) })
         .collect();
     let Ok(resolved) = model.resolve(&given) else { return };
-    // The program of `planned` has been simplified. The program of `resolved` has not.
+    // `planned` has been simplified, `resolved` has not.
     let Ok(planned) = PlannedModel::new(resolved.clone(), Some(1)) else { return };
     let _ = (model.to_string(), planned.to_string());
     let written = planned.passes().iter().map(|pass| resolved.shape(pass.target).elements());

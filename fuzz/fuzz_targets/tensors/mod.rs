@@ -1,17 +1,16 @@
-//! Checks for files of all formats. The data must have the length that its header states. If the format can
-//! be written, the data must be the same after it is written and read back.
+//! Files of all formats: the data has the length that its header states, and is the same after it is written and read
+//! back, if the format can be written.
 
 use std::path::Path;
 
 use trundle_formats::{TensorHint, Format, Header, NamedTensor, TensorFile};
 
-/// The contents of a file.
 struct FileContents {
     tensors: Vec<(Header, Vec<u8>)>,
     metadata: Vec<(String, String)>,
 }
 
-/// Reads `bytes` as a file with this extension. Then writes the contents and reads them again.
+/// Reads `bytes` as a file with this extension, then writes and reads the contents again.
 pub fn check(ending: &str, bytes: &[u8]) {
     let format = Format::of(&Path::new("x").with_extension(ending)).expect("a known ending");
     let Some(contents) = read(format, bytes) else { return };
@@ -39,7 +38,7 @@ fn named((header, bytes): &(Header, Vec<u8>)) -> NamedTensor<'_> {
     NamedTensor { name, element, shape, bytes }
 }
 
-/// Reads a whole file; `None` if a part of it is rejected.
+/// `None` if a part is rejected.
 fn read(format: &'static Format, bytes: &[u8]) -> Option<FileContents> {
     let opened = TensorFile::from_bytes(format, &TensorHint::default(), "fuzz", bytes.to_vec());
     let mut file = opened.ok()?;

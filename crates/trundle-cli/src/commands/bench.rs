@@ -15,7 +15,7 @@ use crate::foreign::of_bench;
 use crate::progress::Progress;
 use crate::say::print;
 
-/// Measures the selected cases, each alternately with a copy, and prints or writes the results.
+/// Times the selected cases, alternately with a copy, and prints or writes the results.
 ///
 /// # Errors
 /// If no case is selected, if the memory is not enough, if a file cannot be written, or if a result is

@@ -1,4 +1,4 @@
-//! `trundle clean`: lists and removes the unfinished outputs of interrupted runs.
+//! `trundle clean`: lists and removes leftovers of interrupted runs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -24,7 +24,7 @@ struct LeftoverReport<'a> {
     is_removed: bool,
 }
 
-/// Lists the leftovers in a folder. With `--force`, removes the leftovers that no process uses.
+/// Lists the leftovers in a folder. With `--force`, removes those that no process uses.
 ///
 /// # Errors
 /// If the folder cannot be read, or a leftover cannot be removed.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
         if args.force && is_removable(each.state) {
             match each.remove() {
                 Removal::Removed => one.is_removed = true,
-                // Another run has resumed this work since it was listed.
+                // Another run has resumed this work in the meantime.
                 Removal::InUse => {}
                 Removal::Failed(path, error) => {
                     let text = format!("{}: cannot remove: {error}", shown_path(&path));
@@ -85,7 +85,7 @@ impl LeftoverReport<'_> {
         }
     }
 
-    /// Formats one line for the output, and one line for each of its files.
+    /// One line for the output, and one for each of its files.
     fn lines(&self) -> String {
         let LeftoverReport { left, is_resumable, age, is_removed } = self;
         let what = match (left.state, is_removed) {
@@ -142,7 +142,6 @@ fn text(folder: &Path, reports: &[LeftoverReport<'_>], force: bool) -> String {
     text
 }
 
-/// Returns the total size in bytes of the leftovers for which `is_counted` is true.
 fn bytes(reports: &[LeftoverReport<'_>], is_counted: impl Fn(&LeftoverReport<'_>) -> bool) -> u64 {
     reports.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
 }
@@ -156,7 +155,7 @@ fn report(folder: &Path, reports: &[LeftoverReport<'_>]) -> Value {
     })
 }
 
-/// Returns whether the journal records finished work. Its first line only describes the job.
+/// The first line of a journal only describes the job.
 fn is_resumable(left: &Leftover) -> bool {
     let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
     let has_noted = |path: &Path| {

@@ -19,8 +19,8 @@ use crate::say::{print, print_json};
 /// Compares the tensors of two files, and prints how they differ.
 ///
 /// # Errors
-/// If a file cannot be read or is malformed, or if neither file has a tensor with the given name. A
-/// difference is also a failure; its message is empty, because the difference has been printed.
+/// If a file cannot be read or is malformed, or if neither file has a tensor with the given name. A difference, once
+/// printed, is also a failure, without a message.
 pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
     let is_equal = compared(args).map_err(Failure::of_comparison)?;
     if is_equal { Ok(()) } else { Err(Failure::different()) }
@@ -52,21 +52,18 @@ fn compared(args: &CmpArgs) -> Result<bool, Failure> {
     Ok(is_equal)
 }
 
-/// The pairs of tensors to compare, by their indices in the two files. An index is `None` if the file has
-/// no such tensor.
+/// Pairs of indices of tensors in the two files; `None` if a file has no such tensor.
 struct Pairs(Vec<[Option<usize>; 2]>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Equal,
-    /// One of the two tensors is missing.
     Alone,
     Different(Difference),
 }
 
 impl Pairs {
-    /// Makes pairs of the selected tensors that have the same name. If each file has a single tensor, these
-    /// are a pair whatever their names are.
+    /// Pairs the selected tensors by name. If each file has a single tensor, names do not matter.
     ///
     /// # Errors
     /// If neither file has a tensor with the name, or if a selected tensor cannot be read.
@@ -85,7 +82,7 @@ impl Pairs {
         let mut pairs: Vec<_> = one.iter().map(|index| [Some(*index), of_name(index)]).collect();
         let is_alone = |index: &usize| !one.iter().any(|each| named(0, *each) == named(1, *index));
         pairs.extend(other.iter().copied().filter(is_alone).map(|index| [None, Some(index)]));
-        // The tensors of a stream can be read only in the order of the file.
+        // A stream can be read only in the order of the file.
         if files[0].blob().is_some() && files[1].blob().is_none() {
             pairs.sort_by_key(|pair| pair[1]);
         }
@@ -131,8 +128,8 @@ impl Pairs {
     }
 }
 
-/// Selects the tensors of each file. If only one file has a tensor with the name, and the format of the
-/// other file holds a single unnamed tensor, that one is selected.
+/// If only one file has a tensor with the name, and the format of the other holds a single unnamed tensor, that one is
+/// selected.
 fn chosen(
     inputs: &[Input],
     files: &[TensorFile; 2],
@@ -151,7 +148,6 @@ fn chosen(
     })
 }
 
-/// A pair of tensors, or a single tensor, with the result of the comparison.
 struct PairReport<'a> {
     paths: [&'a Path; 2],
     headers: [Option<&'a Header>; 2],
@@ -183,7 +179,6 @@ impl PairReport<'_> {
         Some(format!("{name}: {said}"))
     }
 
-    /// Returns the name of both tensors, or both names if they differ.
     fn name(&self) -> String {
         let mut names: Vec<String> = self
             .headers
@@ -230,7 +225,7 @@ fn headers_text(headers: [&Header; 2]) -> String {
     format!("{} differs from {}", text(headers[0]), text(headers[1]))
 }
 
-/// Formats two elements. If their texts are equal, adds their bits.
+/// Adds the bits if the texts are equal.
 fn texts(element: &StoredDType, values: &[Vec<u8>; 2]) -> [String; 2] {
     let texts = [element.text(&values[0]), element.text(&values[1])];
     if texts[0] != texts[1] {

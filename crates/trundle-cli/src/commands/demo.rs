@@ -1,4 +1,4 @@
-//! `trundle demo`: generates a volume, transposes it, verifies and times the move, and draws both volumes.
+//! `trundle demo`: transposes a generated volume, verifies and times the move, and draws both volumes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,17 +23,16 @@ use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// How often the move and the copy are timed.
 const ROUNDS: usize = 9;
 
-/// The files of the demo: the volume before and after the move, and a picture of each.
+/// The volume and a picture of it, before and after the move.
 const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after.png"];
 
 /// Creates the folder, if it does not exist.
 ///
 /// # Errors
-/// If the folder cannot be created, or if it contains a file that the demo did not create. The demo never
-/// overwrites files of the user.
+/// If the folder cannot be created, or contains a file that the demo did not create, because the demo never overwrites
+/// files of the user.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
     if folder.exists() && !folder.is_dir() {
@@ -53,7 +52,7 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
+/// Runs the demo.
 ///
 /// # Errors
 /// If the folder contains other files, or if one of the steps fails.
@@ -107,13 +106,13 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
     decide(request)?.run(&progress)
 }
 
-/// The shortest times of the move and of a copy of the same bytes, in memory.
+/// The shortest times of the move, and of a copy of the same bytes in memory.
 struct Times {
     movement: Duration,
     copy: Duration,
 }
 
-/// Times the move alternately with the copy, because other programs change the bandwidth of the machine.
+/// Alternates the move and the copy, because other programs change the bandwidth of the machine.
 fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
     let width = DType::F32.width();
     let inverted = Chain::new().then(Transpose::new(&[2, 1, 0]));

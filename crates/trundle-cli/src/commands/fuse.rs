@@ -19,8 +19,8 @@ use crate::say::{print_json, say};
 /// Writes the fused model, and reports which parts were fused.
 ///
 /// # Errors
-/// If the model is malformed, or has tensors in external files outside the output's folder. Also if the
-/// output exists or cannot be written.
+/// If the model is malformed, or has tensors in external files outside the output's folder. If the output exists or
+/// cannot be written.
 pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Output::check(&args.output, args.force)?;
     let partition = Partition::read(&args.model, args.links()).map_err(of_model)?;

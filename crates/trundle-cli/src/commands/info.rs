@@ -43,7 +43,6 @@ fn report_of(unreadable: &Unreadable) -> serde_json::Value {
     json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
 }
 
-/// Formats the axis names in parentheses. Returns an empty text if there are none.
 fn names_of_axes(header: &Header) -> String {
     let names = &header.annotations.dimension_names;
     if names.is_empty() {
@@ -56,8 +55,7 @@ fn names_of_axes(header: &Header) -> String {
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats how chunks are encoded: the axis order if it is not row-major, the shards if there are any, and
-/// the codecs.
+/// The axis order if it is not row-major, the shards if there are any, and the codecs.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
     let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));

@@ -1,4 +1,4 @@
-//! The commands of the program. Each has its own module.
+//! The commands of the program.
 
 pub(crate) mod bench;
 pub(crate) mod clean;

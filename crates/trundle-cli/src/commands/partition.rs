@@ -1,5 +1,4 @@
-//! `trundle plan` of a model that computes: lists the subgraphs that only move elements, with their cost as
-//! passes.
+//! `trundle plan` of a model that computes: its subgraphs that only move elements, and their cost as passes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +17,7 @@ use crate::foreign::of_model;
 use crate::model_input::given;
 use crate::say::{print, print_json};
 
-/// The maximum number of operators of one subgraph that a line lists.
+/// The maximum number of operators that a line lists.
 const MOST_NAMED: usize = 6;
 
 struct Movement {
@@ -26,16 +25,15 @@ struct Movement {
     bytes: u64,
     /// The bytes that are written if the operators run one after another.
     bytes_one_by_one: u64,
-    /// The graph and its passes; empty unless `--verbose` is given.
+    /// The graph and its passes, if `--verbose` is given.
     details: String,
 }
 
-/// Reports the parts of a model that only move elements. The model was `refused` because it computes. With
-/// `verbose`, lists every subgraph.
+/// Reports the parts of a model that only move elements. The model was `refused` because it computes. `verbose` adds
+/// every subgraph.
 ///
 /// # Errors
-/// Returns `refused` if the model is not an ONNX file. Returns other errors if the input files do not fit
-/// the model.
+/// Returns `refused` for other formats than ONNX. Fails if the input files do not fit the model.
 pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<(), Failure> {
     let is_onnx = args.model.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx"));
     if !is_onnx {
@@ -53,7 +51,6 @@ pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<()
     print(&text(&partition, &movements, args, verbose))
 }
 
-/// Finds the values of the named sizes, from the shapes of the given inputs.
 fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String, usize>, Failure> {
     let is_given = |input: &&Input| args.inputs.iter().any(|file| file.name == input.name);
     let inputs: Vec<Input> = partition.inputs().iter().filter(is_given).cloned().collect();
@@ -65,8 +62,7 @@ fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String
 }
 
 impl Movement {
-    /// Plans a subgraph. `sizes` has the values of the named sizes; the named sizes of the subgraph's
-    /// outputs are added to it.
+    /// Plans a subgraph with these named sizes, and adds the named sizes of its outputs to them.
     fn of(
         partition: &Partition,
         subgraph: &Subgraph,
@@ -97,7 +93,7 @@ impl Movement {
     }
 }
 
-/// Returns the size in bytes of all outputs. A string counts as 8 bytes.
+/// A string counts as 8 bytes.
 fn bytes_of_outputs(model: &ResolvedModel) -> u64 {
     let bytes = |id: &_| model.program().tensor(*id).bytes() as u64;
     model.outputs().iter().map(bytes).fold(0, u64::saturating_add)
@@ -159,8 +155,7 @@ fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<S
     alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
 }
 
-/// Merges equal lines, and puts before each line how often it occurs. Lines keep the order of their first
-/// occurrence.
+/// Merges equal lines, and puts their counts before them. The order is that of first occurrences.
 pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut indices: BTreeMap<String, usize> = BTreeMap::new();
@@ -188,7 +183,7 @@ fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
     }
 }
 
-/// Lists the operator types of a subgraph, at most `MOST_NAMED` of them.
+/// Lists at most `MOST_NAMED` operator types.
 pub(super) fn kinds(operators: &[String]) -> String {
     let kinds = operators.iter().map(|operator| operator.split(' ').next().unwrap_or_default());
     let kinds: Vec<&str> = kinds.take(MOST_NAMED).collect();

@@ -1,4 +1,4 @@
-//! `trundle plan` with a command: reports what the command would do, or writes a plan of numbered tasks.
+//! `trundle plan` with a command: reports the work, or writes a plan of numbered tasks.
 
 use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
@@ -43,7 +43,7 @@ pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Fa
     }
 }
 
-/// Reports the moves of a chain in the memory of a device. Source and destination are row-major.
+/// Reports moves in the memory of a device, between row-major tensors.
 fn on_device(decided: &Decided, device: &dyn Device, json: bool) -> Result<(), Failure> {
     for moved in decided.moved() {
         let program = moved.program()?;

@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::say::{print, print_json, say};
 use crate::{model_forecast, model_job};
 
-/// An output of a model, encoded as its file stores it.
+/// An output, encoded as its file stores it.
 struct Written {
     output: FileOutput,
     element: StoredDType,
@@ -36,8 +36,7 @@ struct Written {
     bytes: bytes::Bytes,
 }
 
-/// Runs a model on files and writes its outputs. If the memory is not enough, it moves from files to files
-/// in tiles.
+/// Runs a model on files and writes its outputs. If the memory is not enough, it moves in tiles from files to files.
 ///
 /// # Errors
 /// If an input or output does not fit; this is checked before anything is written. After a failure, nothing
@@ -81,7 +80,6 @@ struct Ran<'a> {
     progress: Progress,
 }
 
-/// The outputs with their sizes in bytes, and the outcome of the run.
 type Made = (Vec<(FileOutput, usize)>, FileOutcome);
 
 impl Ran<'_> {
@@ -114,7 +112,7 @@ impl Ran<'_> {
         Ok((outputs, FileOutcome { passes, move_seconds, resumed: false }))
     }
 
-    /// Moves the elements from files to files, in tiles that fit into the memory.
+    /// Moves from files to files, in tiles that fit into the memory.
     fn in_parts(
         &self,
         inputs: &mut [ModelInput],
@@ -130,8 +128,8 @@ impl Ran<'_> {
         Ok((outputs.into_iter().zip(bytes).collect(), outcome))
     }
 
-    /// Returns an error for `--resume` if an output replaces an input that is in memory. In this case, no
-    /// journal records whether the earlier run has already replaced the input.
+    /// Refuses `--resume` if an output replaces an input that is in memory, because no journal records whether the
+    /// earlier run has already replaced it.
     fn check_resume(&self, inputs: &[ModelInput], outputs: &[FileOutput]) -> Result<(), Failure> {
         let is_read = |path: &Path| {
             let mut inputs = inputs.iter().filter(|input| input.data.is_some());
@@ -191,7 +189,7 @@ impl Ran<'_> {
     }
 }
 
-/// Reports the passes of a model. With `verbose`, also reports its graph and every pass in detail.
+/// Reports the passes of a model. `verbose` adds its graph, and every pass in detail.
 ///
 /// # Errors
 /// If running the model would be refused.
@@ -236,10 +234,10 @@ fn planned(
     Ok((resolved, planned))
 }
 
-/// Returns the path of each output. The file is named after the output, and it is always within the folder.
+/// Each file is named after its output, and always within the folder.
 fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut taken = HashSet::new();
-    // The last number that was added to each name. Without it, many equal names would take quadratic time.
+    // The last number added to each name, so that many equal names do not take quadratic time.
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
@@ -297,8 +295,8 @@ impl Written {
         NamedTensor { name: &output.name, element, shape, bytes }
     }
 
-    /// Reads the unfinished file back. Traces each element through the original model, one operator after
-    /// another; the simplifications of the run are not used.
+    /// Reads the unfinished file back, and traces each element through the original model, one operator after another,
+    /// without the simplifications of the run.
     fn verify(
         &self,
         file: &Output,
@@ -339,7 +337,7 @@ impl Written {
 
 const COMPARED_BYTES: usize = 4 << 20;
 
-/// A writer that receives the bytes of a file and compares them with the expected elements.
+/// A writer that compares the bytes of a file with the expected elements.
 struct Compared<'a> {
     written: &'a Written,
     verifier: &'a Verifier<'a>,
@@ -349,8 +347,7 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// Compares the bytes that have been received, as whole elements. Does so only if there are enough
-    /// bytes, or at the end of the file (`is_end`).
+    /// Compares the received bytes as whole elements, if there are enough or the file ends (`is_end`).
     fn compare(&mut self, is_end: bool) {
         let element = &self.written.element;
         let (group, group_bytes) = match element.width().packing() {
@@ -389,7 +386,6 @@ impl Compared<'_> {
         self.elements += count;
     }
 
-    /// Returns whether the unused bits after the last packed element are 0.
     fn ends_in_zeros(&self, bytes: &[u8], count: usize) -> bool {
         let Some(packing) = self.written.element.width().packing() else { return true };
         let room = bytes.len() * 8 / packing.bits();
@@ -416,13 +412,13 @@ fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Re
     })?;
     write().inspect_err(|_| {
         if !existed {
-            // If other files or resumable work are in the folder, this fails and the folder is kept.
+            // Fails if other files or resumable work are in the folder.
             let _ = std::fs::remove_dir(folder);
         }
     })
 }
 
-/// Writes every output to a temporary file, verifies all of them, then renames them.
+/// Verifies all outputs in temporary files before it renames any.
 fn write_all(
     written: &[Written],
     run: &RunArgs,
@@ -495,7 +491,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns a model that reverses 5 x 3 elements, and its input.
     fn reversed(element: ElementType) -> (ResolvedModel, Data) {
         let shape = Shape::new([5, 3]).unwrap();
         let mut program = Program::new();

@@ -1,4 +1,4 @@
-//! `trundle completions` and `trundle man`: print shell completions and manual pages.
+//! `trundle completions` and `trundle man`.
 
 use clap::Command;
 use clap_complete::Shell;
@@ -17,11 +17,11 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     print_raw(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual pages of the program and of all commands. If `words` names a command, such as
-/// `plan roll`, prints only the page of this command.
+/// Prints the manual pages of the program and of all commands, or only that of the command `words`, such as `plan
+/// roll`.
 ///
 /// # Errors
-/// If there is no such command, if a page cannot be rendered, or if stdout cannot be written.
+/// If there is no such command, a page cannot be rendered, or stdout cannot be written.
 pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     let mut command = program(Detail::All);
     command.build();

@@ -13,10 +13,10 @@ use crate::args::{FinishArgs, TaskArgs};
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 
-/// The environment variables that schedulers use for the task number.
+/// Environment variables of schedulers for the task number.
 const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
 
-/// The time between two checks whether the tasks of earlier stages are finished.
+/// The time between two checks for unfinished tasks of earlier stages.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// Runs tasks of a plan.
@@ -67,12 +67,11 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether the error only says that tasks of an earlier stage are not finished.
+/// Whether tasks of an earlier stage are not finished.
 fn is_early(error: &trundle_disk::Error) -> bool {
     matches!(*error.problem, Problem::MissingTasks(_))
 }
 
-/// Reads the task number from the scheduler's environment variable.
 fn number_of_array() -> Result<usize, Failure> {
     let given = NUMBERS.iter().find_map(|name| Some((name, std::env::var(name).ok()?)));
     let Some((name, number)) = given else {

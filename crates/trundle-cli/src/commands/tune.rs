@@ -15,7 +15,7 @@ use crate::args::TuneArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// The memory that [`tuning::tune`] takes for its two buffers.
+/// The two buffers of [`tuning::tune`].
 const NEEDED_BYTES: u64 = 128 << 20;
 
 /// Searches for the best tuning record of this machine and stores it, or deletes the stored record.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     }
     match &args.output {
         Some(path) => Output::check(path, args.force)?,
-        // This error is returned before the search, not after it.
+        // Fails before the search, not after it.
         None if !args.dry_run && tuning::kept_path().is_none() => {
             let text = "cannot choose a folder for the record: neither XDG_CACHE_HOME nor HOME is set; use -o FILE";
             return Err(Failure::usage(text));
@@ -81,7 +81,6 @@ fn forget(json: bool) -> Result<(), Failure> {
     })
 }
 
-/// Describes the moves that were timed, the values that were found, and the file with the record.
 fn text(tuned: &Tuned, file: Option<&Path>) -> String {
     let mut text = format!("{:<32} {:>9} {:>9} {:>8}\n", "", "built in", "tuned", "of copy");
     for Trial { name, before, after, copy, .. } in &tuned.trials {
@@ -97,7 +96,7 @@ fn text(tuned: &Tuned, file: Option<&Path>) -> String {
     text
 }
 
-/// Lists the values in `after` that differ from the values in `before`, one a line.
+/// Lists the values of `after` that differ, one a line.
 fn changes(before: &Tuning, after: &Tuning) -> String {
     let (before, after) = (before.to_string(), after.to_string());
     let changed = before.split(' ').zip(after.split(' ')).filter(|(before, after)| before != after);

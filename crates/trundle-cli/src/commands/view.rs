@@ -22,20 +22,19 @@ use crate::numbers::Range;
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
 
-/// The maximum number of rows and columns of a PNG, if a slice is too large to be read completely.
+/// The maximum number of rows and columns of a PNG, for a slice that is too large to be read completely.
 const SIDE_OF_A_PNG: usize = 2048;
 
-/// The maximum number of rows and columns in a terminal, if a slice is too large to be read completely.
+/// The same limit in a terminal.
 const SIDE_IN_A_TERMINAL: usize = 512;
 
-/// The minimum number of rows and columns of a sampled picture. A smaller picture would be useless.
+/// A smaller sampled picture would be useless.
 const LEAST_SIDE: usize = 64;
 
-/// The longest estimated time for reading a slice. If it would take longer, fewer rows and columns are
-/// read.
+/// If reading a slice would take longer, fewer rows and columns are read.
 const MOST_SECONDS: f64 = 60.0;
 
-/// The largest number of read requests for a picture. More would take hours.
+/// More read requests for a picture would take hours.
 const MOST_REQUESTS: u64 = 1 << 22;
 
 /// Draws a slice of a tensor, in the terminal or as a PNG.
@@ -76,8 +75,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Selects a slice of the tensor with the index `index` in the file. Without `slice`, selects the slice
-    /// in the middle.
+    /// Selects a slice of the tensor with the index `index`, by default the one in the middle.
     ///
     /// # Errors
     /// If the slice does not fit the tensor, or its elements are not numbers.
@@ -146,7 +144,7 @@ impl Drawn {
         }
     }
 
-    /// Returns the indices to read along each axis, for a picture of at most `side` rows and columns.
+    /// The indices to read along each axis, for a picture of at most `side` rows and columns.
     fn steps(&self, side: usize) -> Vec<Steps> {
         let chunk = self.header.chunk.as_deref();
         let of_axis = |(axis, size): (usize, &usize)| match self.axes.indices[axis] {
@@ -188,12 +186,10 @@ impl Drawn {
     }
 }
 
-/// Returns the index of the tensor with the name `name`. Without a name, returns the index of the only
-/// tensor.
+/// Returns the index of the tensor called `name`, or of the only tensor.
 ///
 /// # Errors
-/// If no tensor has the name, or if no name is given and there are several tensors. The message lists
-/// names.
+/// If no tensor has the name, or several tensors need a name. The message lists names.
 fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize, Failure> {
     let chosen = select(path, headers, name)?;
     if let [index] = chosen[..] {
@@ -207,8 +203,7 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     }))
 }
 
-/// Renders the picture as text that fits into the terminal. Two lines are left for the note and the prompt.
-/// If stdout is not a terminal, the variables `COLUMNS` and `LINES` determine the size.
+/// Leaves two lines for the note and the prompt. If stdout is not a terminal, `COLUMNS` and `LINES` determine the size.
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
     let is_terminal = std::io::stdout().is_terminal();

@@ -1,4 +1,4 @@
-//! The commands that move tensors from files to files.
+//! Commands that move tensors from files to files.
 
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
@@ -48,9 +48,9 @@ pub(crate) fn warn(decided: &Decided, quiet: bool) {
     decided.warnings().iter().for_each(|warning| say_as(Label::Warning, warning));
 }
 
-/// Returns an error if a tensor would be written to stdout, and stdout is a terminal or also gets the report.
+/// A tensor is not written to a terminal, nor to the stream that gets the report.
 fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
-    // A split needs several outputs, so it is refused elsewhere if its output is stdout.
+    // A split needs several outputs, so it is refused elsewhere.
     let is_split = matches!(request.work, Work::Split { .. });
     if is_split || request.output.path.as_deref() != Some(Path::new("-")) {
         return Ok(());

@@ -8,8 +8,7 @@ use trundle_files::failure::Failure;
 use super::gpu::Gpu;
 use crate::foreign::of_bench;
 
-/// Verifies the result of a case against the CPU's result. Then times the case alternately with a copy on
-/// the device.
+/// Verifies a case against the CPU's result, and times it alternately with a copy on the device.
 ///
 /// # Errors
 /// If the result is wrong, or the device does not have enough memory.
@@ -25,7 +24,7 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
     let mut expected = vec![0; width.bytes(plan.out_shape().elements() * width.units())];
     plan.run(&bytes, &mut expected)?;
     let src = gpu.buffer_of(&bytes)?;
-    // At most two tensors are in host memory at the same time.
+    // At most two tensors are in host memory at once.
     drop(bytes);
     let mut dst = gpu.buffer(expected.len())?;
     let mut copied = gpu.buffer(case.bytes())?;

@@ -1,4 +1,4 @@
-//! The interface that all GPU backends have in common.
+//! The interface of all GPU backends.
 
 use serde_json::Value;
 use trundle::lowering::Backend;
@@ -20,7 +20,7 @@ pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
     fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>>;
 }
 
-/// Implements [`Gpu`] for a backend that has inherent methods with the same names.
+/// Implements [`Gpu`] by inherent methods with the same names.
 macro_rules! gpu {
     ($gpu:ty, $by:literal) => {
         impl Gpu for $gpu {

@@ -15,7 +15,7 @@ use trundle_files::failure::Failure;
 use crate::args::DeviceName;
 
 pub(crate) trait Device {
-    /// Describes in words how the device would move a program: every pass with its launches.
+    /// Describes in words every pass of a program, with its launches.
     ///
     /// # Errors
     /// If the device does not have enough memory for fill values or kernel tables.
@@ -27,8 +27,8 @@ pub(crate) trait Device {
     /// As [`Device::planned`].
     fn report(&self, program: &Program) -> Result<Value, Failure>;
 
-    /// Verifies the result of each case against the CPU's result, and times the case alternately with a
-    /// copy on the device. Calls `done` after each case.
+    /// Verifies each case against the CPU's result, and times it alternately with a copy on the device. Calls `done`
+    /// after each case.
     ///
     /// # Errors
     /// If a result is wrong, or the device does not have enough memory.
@@ -43,8 +43,7 @@ pub(crate) trait Device {
 /// Opens the requested device. Returns `None` for the CPU.
 ///
 /// # Errors
-/// If there is no such GPU, or if this program is built without support for it. The message lists where the
-/// function searched.
+/// If there is no such GPU, or this program is built without support for it. The message lists where it searched.
 pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure> {
     match name {
         DeviceName::Cpu => Ok(None),
@@ -53,8 +52,7 @@ pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure>
     }
 }
 
-/// Opens the best GPU of the system. A GPU that is emulated on the CPU is allowed only with
-/// `TRUNDLE_GPU=emulated`.
+/// Opens the best GPU of the system. `TRUNDLE_GPU=emulated` also allows one that the CPU emulates.
 #[cfg(feature = "wgpu")]
 fn wgpu() -> Result<Box<dyn Device>, Failure> {
     use trundle_wgpu::{Choice, Wgpu};

@@ -1,4 +1,4 @@
-//! Reports moves that are planned for a device.
+//! Reports of moves that are planned for a device.
 
 use serde_json::{Value, json};
 use trundle::Program;
@@ -65,15 +65,14 @@ impl<G: Gpu> Planned<'_, G> {
         }))
     }
 
-    /// Returns the plans of a part. First checks that they can be launched.
+    /// Checks that the plans of a part can be launched, and returns them.
     fn plans(&self, part: &PlannedPart) -> Result<&Plans<G>, Failure> {
         let plans = self.program.plans_of(part);
         plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
         Ok(plans)
     }
 
-    /// Reports one move. A move in tiles has no plan at this point, because each tile is planned when it is
-    /// moved.
+    /// A move in tiles has no plan yet, because each tile is planned when it is moved.
     fn step_report(&self, part: &PlannedPart) -> Result<Value, Failure> {
         let step = &self.program.runner().steps()[part.step];
         let plan = step.work.one().map(plan_report::<G>).transpose()?;
@@ -95,7 +94,7 @@ fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {
     }))
 }
 
-/// Reports a block of a GPU move: its loops, and how they are distributed over invocations.
+/// The loops of a block, and how they are distributed over invocations.
 fn gpu_block_report(of: &GpuBlock) -> Value {
     let mut report = block_report(&of.block);
     report["width"] = of.width.into();

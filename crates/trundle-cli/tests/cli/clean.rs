@@ -1,4 +1,4 @@
-//! `trundle clean`, which lists and removes what interrupted runs have left.
+//! `trundle clean`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -121,7 +121,7 @@ fn what_is_not_the_programs_stays() {
     let before = dir.contents();
     assert_eq!(left(&dir, "--force"), [Value::Null; 0]);
     assert_eq!(dir.contents(), before);
-    // A regular file with a name like a temporary file is removed.
+    // A regular file with such a name is removed.
     dir.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
     let text = dir.run("clean --force .").done().text();
     assert!(text.starts_with("z.npy: removed, 4 bytes"), "{text}");

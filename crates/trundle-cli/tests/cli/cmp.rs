@@ -1,4 +1,4 @@
-//! `trundle cmp`, compared with a simple comparison of both tensors.
+//! `trundle cmp`, checked against a simple comparison of both tensors.
 
 use serde_json::{Value, json};
 use trundle_testing::everything;
@@ -11,7 +11,6 @@ use crate::{Run, Workdir, chance, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// Returns the row-major indices of the elements that differ.
 fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
     let pairs = one.bytes.chunks(one.width).zip(other.bytes.chunks(other.width));
     pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(number, _)| number).collect()
@@ -25,7 +24,7 @@ fn index(mut number: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
-/// Returns the expected output for two `<u2` tensors. `names` has their names as the program prints them.
+/// The output for two `<u2` tensors, whose names are printed as `names`.
 fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     let indices = differing(one, other);
     let Some(first) = indices.first() else { return "equal\n".to_owned() };
@@ -38,7 +37,6 @@ fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     format!("{names}: {said}: {} and {}\n", value(one), value(other))
 }
 
-/// The file formats and layouts of a `<u2` tensor.
 const WAYS: [&str; 9] = [
     "c.npy",
     "f.npy",
@@ -51,7 +49,7 @@ const WAYS: [&str; 9] = [
     "z.zarr",
 ];
 
-/// Writes a `<u2` tensor in one of the [`WAYS`]. Returns the names of the file and of the tensor.
+/// Writes a `<u2` tensor in one of the [`WAYS`]. Returns the names of file and tensor.
 fn written(dir: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
     let file_name = format!("{prefix}{way}");
     let own = format!("{prefix}{}", way.split('.').next().unwrap());
@@ -81,7 +79,7 @@ fn written(dir: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
     (file_name, if is_named { "x".to_owned() } else { own })
 }
 
-/// Compares two files with `<u2` elements and this shape.
+/// Compares two files of `<u2` elements.
 fn compared(dir: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
@@ -175,14 +173,14 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
 
 #[test]
 fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
-    // The size of a request, 4 MiB, is not a multiple of 3 or 12.
+    // A request of 4 MiB is not a multiple of 3 or 12.
     for (descr, width, other_descr) in
         [("'|V3'", 3, "'|V3'"), ("'<U3'", 12, "'<U3'"), ("'>c16'", 16, "'>c16'")]
     {
         let shape = [1000, 6 << 20].map(|size: usize| size);
         let shape = [shape[0], shape[1] / shape[0] / width];
         let mut one = Tensor::noise(descr, width, &shape);
-        // The elements are valid Unicode characters.
+        // Valid Unicode characters.
         one.bytes.chunks_mut(4).filter(|_| width == 12).for_each(|character| {
             character[0] = b'a' + character[0] % 26;
             character[1..].fill(0);
@@ -217,7 +215,7 @@ fn packed_elements_are_compared_however_they_lie() {
     let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
-            // The first shape fits into one request. Only the second shape is read in several requests.
+            // Only the second shape is read in several requests.
             if other != 1 && !is_tried(number + other, 2) {
                 continue;
             }
@@ -388,7 +386,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     }
     let run = dir.run("cmp one.npz x.npy");
     assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
-    // A stream whose tensors are in a different order.
+    // A stream with another order.
     let stream = dir.read("other.safetensors");
     let run = dir.run_on(&stream, "cmp one.npz -");
     assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
@@ -416,21 +414,21 @@ fn types_are_the_same_or_told() {
         let run = dir.run(&format!("cmp {} {}", files[0], files[1]));
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
     }
-    // The elements have a type that .npy does not have. --dtype names the type.
+    // A type that .npy does not have.
     let bits = Tensor::noise("'<u2'", 2, &[6]);
     dir.write("bits.npy", &bits.file(PLAIN));
     dir.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
     let run = dir.run("cmp bits.npy b.safetensors");
     assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] differs from bf16 [6]\n");
     dir.run("cmp bits.npy b.safetensors --dtype bf16").done();
-    // Options that describe raw bytes do not apply to a file with a header.
+    // Options for raw bytes do not apply to a file with a header.
     let mut raw = of("", 4).bytes;
     raw.chunks_mut(4).for_each(<[u8]>::reverse);
     dir.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
     let hints = "--dtype >f4 --shape 6 --offset 4 --from raw";
     dir.run(&format!("cmp big.raw f.npy {hints}")).done();
     dir.run(&format!("cmp f.npy big.raw {hints}")).done();
-    // With --from raw, the options apply to both files instead of their headers.
+    // With --from raw, they apply to both files.
     let bytes = "--from raw --dtype u8 --shape -1";
     let run = dir.run(&format!("cmp f.npy i.npy {bytes}"));
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");

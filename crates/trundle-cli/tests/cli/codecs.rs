@@ -1,4 +1,4 @@
-//! The codecs and shards of Zarr stores. They come from the source, or the user chooses them.
+//! Codecs and shards of Zarr stores: those of the source, or chosen ones.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,6 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// Returns a folder with a u16 tensor in an .npy file.
 fn with_tensor(shape: &[usize]) -> Workdir {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -17,7 +16,7 @@ fn with_tensor(shape: &[usize]) -> Workdir {
     dir
 }
 
-/// Returns the codecs of the array at a path. If the array has shards, returns the codecs of the chunks.
+/// Codecs of an array, or of its chunks in shards.
 fn codecs(dir: &Workdir, path: &str) -> Value {
     let metadata = written(dir, path);
     let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
@@ -63,7 +62,6 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
             let made = dir.run("info x.zarr --json").done().json();
             let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
             assert!(name.starts_with(codec), "{name}");
-            // A transposed array has the codecs of its source.
             dir.run(&format!("apply x.zarr '{TURN}' -o y.zarr --force --verify")).done();
             assert_eq!(codecs(&dir, "y.zarr"), of_chunk, "{codec}");
             let made = dir.run("info y.zarr --json").done().json();
@@ -96,7 +94,7 @@ fn shards_follow_the_axes_unless_chunks_are_asked_for() {
     assert_eq!(sizes(&format!("'{some}'")), json!([[2, 5, 10], [4, 15, 20]]));
     assert_eq!(sizes("transpose(2,0,1) --chunks 10,2,5"), json!([[10, 2, 5], null]));
     assert_eq!(sizes("transpose(2,0,1) --shards -1,2,5"), json!([[10, 2, 5], [40, 2, 5]]));
-    // Shards are dropped if axes are merged.
+    // Merged axes have no shards.
     assert_eq!(sizes("'a b c -> (a b) c'")[1], Value::Null);
 }
 
@@ -131,7 +129,7 @@ fn what_is_not_kept_of_codecs_is_said() {
         dir.run(&format!("cmp {source} y.zarr")).done();
         fs::remove_dir_all(dir.path("y.zarr")).unwrap();
     }
-    // With `--codec none`, there is no warning about the dropped codec.
+    // No warning about the dropped codec.
     let source = source("v2-zlib");
     let run = dir.run(&format!("convert {source} -o y.zarr --codec none --quiet")).done();
     assert_eq!(run.stderr, "");

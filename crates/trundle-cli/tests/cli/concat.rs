@@ -1,9 +1,9 @@
-//! `concat` and `stack`, which join tensors of several files.
+//! `concat` and `stack`, which join tensors.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Run, Workdir, safetensors};
 
-/// Returns a tensor of 4-byte elements. Each seed gives different bytes.
+/// 4-byte elements, different for each seed.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>() * 4;
     let all = trundle_testing::noise(count + 64 * seed);
@@ -15,7 +15,6 @@ fn part(seed: usize, shape: &[usize]) -> Tensor {
     }
 }
 
-/// Concatenates the parts along an axis, element by element.
 fn joined(parts: &[&Tensor], axis: usize) -> Tensor {
     let mut shape = parts[0].shape.clone();
     shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
@@ -32,14 +31,13 @@ fn joined(parts: &[&Tensor], axis: usize) -> Tensor {
     Tensor { shape, bytes, ..parts[0].clone() }
 }
 
-/// Inserts an axis of size 1.
 fn layer(part: &Tensor, axis: usize) -> Tensor {
     let mut layer = part.clone();
     layer.shape.insert(axis, 1);
     layer
 }
 
-/// Runs a command, whose words are separated by spaces, and reads its output.
+/// Runs a command and reads its output.
 #[track_caller]
 fn made(dir: &Workdir, words: &str) -> Tensor {
     dir.run(&format!("{words} -o out.npy --force -q")).done();
@@ -108,7 +106,7 @@ fn orders_of_bytes_need_not_be_the_same() {
             let out = made(&format!("concat {files} --axis 1 --verify"));
             assert!(out == joined(&[&little, &little], 1), "{kind}, {files}");
         }
-        // The byte order is kept if it is the same for all inputs.
+        // All inputs have the same byte order.
         assert_eq!(made("concat b.npy b.npy --axis 0"), joined(&[&big, &big], 0));
     }
 }
@@ -155,7 +153,7 @@ fn tensors_of_one_name_go_together() {
     let text = String::from_utf8_lossy(&dir.read("both.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
 
-    // Metadata of omitted tensors is dropped, as is metadata that is wrong once there is a new axis.
+    // Metadata is dropped if its tensor is omitted, or if a new axis makes it wrong.
     let run = concat("-o b.npz --axis 0 --tensor b").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
@@ -233,7 +231,7 @@ fn raw_bytes_are_as_long_as_they_are() {
     dir.run(&format!("{args} -o c.bin --verify")).done();
     assert_eq!(dir.read("c.bin"), bytes);
 
-    // The shape describes the raw file only; the .npy file has a header.
+    // The shape describes the raw file only.
     let (raw, more) = (part(1, &[2, 3]), part(2, &[5, 3]));
     dir.write("raw.bin", &raw.bytes);
     dir.write("more.npy", &more.file(PLAIN));
@@ -289,7 +287,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         let cmp = dir.run(&format!("cmp both.zarr {expected} --tensor {name}")).done();
         assert_eq!(cmp.text(), "equal\n", "{name}");
     }
-    // Names, attributes, chunks and codecs come from the first store.
+    // Metadata comes from the first store.
     let both = written(&dir, "both.zarr/wind");
     assert_eq!(both["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
     assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
@@ -303,7 +301,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     );
     assert!(plan.contains("  lat: u16 [5], as in the first file\n"), "{plan}");
 
-    // The output may replace an input or have another format. The axis names of the inputs may differ.
+    // An output that replaces an input, another format, and inputs with different axis names.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
     assert_eq!(written(&dir, "both.zarr/time")["shape"], serde_json::json!([15]));
     dir.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
@@ -311,7 +309,6 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
     dir.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
-    // Inputs whose units differ are refused.
     let mut time = written(&dir, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
@@ -330,8 +327,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     let report = concat("a.zarr b.zarr", &more).done().json();
     assert_eq!(report["attributes_differ"], serde_json::json!(["time"]));
 
-    // Inputs are refused if their axis names or coordinates differ, or if the axis is at different
-    // positions.
+    // Different axis names, different coordinates, and an axis at different positions are refused.
     time["attributes"] = serde_json::json!({});
     std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     write_array(&dir.path("b.zarr"), "lat", &[5], &["lon"]);
@@ -383,7 +379,7 @@ fn interrupted_work_is_gone_on_with() {
     work.is_done();
 }
 
-/// Returns the tensor with `before` and `behind` copies of one element around it, along every axis.
+/// Pads every axis with copies of one element.
 fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tensor {
     let shape: Vec<usize> = tensor.shape.iter().map(|size| before + size + behind).collect();
     let mut bytes = Vec::new();

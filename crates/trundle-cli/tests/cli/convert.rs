@@ -1,5 +1,4 @@
-//! `trundle convert`, which writes other formats and orders. The outputs are read without the program's own
-//! code.
+//! `trundle convert`. Outputs are read without the program's own code.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use crate::{Workdir, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// Returns the row-major bytes of the only tensor of a file. Checks that the tensor has this shape.
+/// The row-major bytes of the only tensor, after checking its shape.
 fn elements(dir: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
     let file = dir.read(name);
     let of_npy = |file: &[u8]| {
@@ -38,14 +37,12 @@ fn elements(dir: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8>
     }
 }
 
-/// Whether an .npy file contains this tensor, in Fortran order or in C order.
 fn is_stored(file: &[u8], tensor: &Tensor, fortran: bool) -> bool {
     let said = if fortran { "'fortran_order': True" } else { "'fortran_order': False" };
     let header = String::from_utf8_lossy(&file[..128.min(file.len())]).into_owned();
     Tensor::read(file, tensor.width) == *tensor && header.contains(said)
 }
 
-/// Returns the options that describe a raw file.
 fn hints(name: &str, shape: &[usize]) -> String {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     match name.ends_with(".bin") {
@@ -56,7 +53,7 @@ fn hints(name: &str, shape: &[usize]) -> String {
 
 #[test]
 fn every_format_becomes_every_other_and_itself_again() {
-    // If only a third of the cases is tried, each third has a shape of several axes and a degenerate shape.
+    // Each third of the cases has a shape of several axes and a degenerate shape.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
         let dir = Workdir::new();
@@ -151,7 +148,6 @@ fn several_tensors_keep_names_order_and_metadata() {
     dir.run(&format!("convert m.npz -o only.dat {only}")).done();
     assert_eq!(Tensor::read(&dir.read("only.dat"), 4).bytes, a.bytes);
     refused(&dir, &[("convert m.npz -o x.npy", 2, "--tensor NAME picks one")]);
-    // `--row-major` applies only to the selected tensors.
     let (c, d) = (Tensor::noise("'<f4'", 4, &[3, 5]), Tensor::noise("'<u2'", 2, &[4, 3]));
     let both = npz::archive(&[("c.npy", c.file(FORTRAN)), ("d.npy", d.file(FORTRAN))]);
     dir.write("both.npz", &both);

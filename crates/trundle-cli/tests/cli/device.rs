@@ -1,9 +1,8 @@
-//! `--device`, which uses the requested GPU or fails. It never uses the CPU instead.
+//! `--device`, which never falls back to the CPU.
 
 use crate::Workdir;
 use crate::npy::Tensor;
 
-/// The commands that take `--device`.
 const COMMANDS: [&str; 4] = [
     "plan transpose x.npy",
     "plan transpose x.npy --json",
@@ -65,7 +64,7 @@ mod with_cuda {
     use super::*;
     use crate::Run;
 
-    /// Returns the folder of the driver, which is built once; `None` if there is no compiler.
+    /// The folder of the driver; `None` if there is no compiler.
     fn driver() -> Option<&'static Path> {
         static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
         let built = || {
@@ -99,7 +98,6 @@ mod with_cuda {
         assert!(text.contains(" on emulated: "), "{text}");
     }
 
-    /// `trundle bench` compares each result with the CPU's before it times the case.
     #[test]
     fn cases_are_moved_as_on_the_cpu() {
         let Some(folder) = driver() else {
@@ -137,8 +135,7 @@ mod with_gpus {
         }
     }
 
-    /// Runs the program on a device that Mesa emulates. Returns `None` if there is no device, unless
-    /// `TRUNDLE_GPU` requires one.
+    /// Runs on a device that Mesa emulates, if there is one or `TRUNDLE_GPU` requires one.
     fn emulated(dir: &Workdir, args: &str) -> Option<Run> {
         let command = format!("{args} --device wgpu");
         let run = Run::of(dir.command(&command).env("TRUNDLE_GPU", "emulated"));
@@ -245,7 +242,6 @@ mod with_gpus {
         assert_eq!(dir.contents(), before);
     }
 
-    /// The record of `trundle bench` has the fields of a CPU record and names the device.
     #[test]
     fn a_bench_is_a_record_of_the_device() {
         let dir = dir();

@@ -1,4 +1,4 @@
-//! Encoded Zarr chunks that are copied without being decoded.
+//! Encoded Zarr chunks that are copied without decoding.
 
 use std::fs;
 
@@ -8,9 +8,8 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// Returns a folder with a u16 tensor in an .npy file and in a store. The store has chunks of [1, 4, 3],
-/// perhaps in shards. Its metadata has a wrong compression level, so that encoding a chunk again changes
-/// its bytes.
+/// A u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], perhaps in shards. The store's metadata has a
+/// wrong compression level, so that encoding a chunk again changes its bytes.
 fn with_store(shape: &[usize], shards: &str) -> Workdir {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -28,7 +27,7 @@ fn count(dir: &Workdir, chain: &str, args: &str) -> Value {
     dir.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Applies a chain to the store. Compares the result with the result of the same chain on the .npy file.
+/// Compares the result of a chain on the store with that on the .npy file.
 fn moved(dir: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(dir.path("y.zarr"));
     dir.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();
@@ -45,7 +44,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         ("roll(shift=[1, -3], axes=[0, 2])", 45, "0/1/1", "1/1/0"),
         ("flip(axes=0)", 45, "4/1/0", "0/1/0"),
         ("slice(starts=[2, 4], stops=[4, 10], axes=[0, 1])", 12, "2/2/1", "0/1/1"),
-        // The chunks have size 1 along the first axis, so this axis may move to any position.
+        // Chunks have size 1 along the first axis, which may move anywhere.
         ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
     ] {
         assert_eq!(count(&dir, chain, ""), json!(chunks), "{chain}");
@@ -80,7 +79,7 @@ fn chunks_that_do_not_are_decoded() {
         assert_eq!(count(&dir, chain, args), Value::Null, "{chain} {args:?}");
         moved(&dir, chain, &format!("{args} --verify"));
     }
-    // Big-endian elements must be decoded, because outputs are little-endian.
+    // Outputs are little-endian, so big-endian elements are decoded.
     let metadata = written(&dir, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["endian"] = json!("big");
@@ -97,7 +96,7 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     // The shift is half the size of a shard.
     assert_eq!(count(&dir, "roll(shift=1, axes=0)", ""), Value::Null);
     moved(&dir, "roll(shift=1, axes=0)", "--verify");
-    // Outputs have the index of a shard at its end.
+    // Outputs have the shard index at the end.
     let metadata = written(&dir, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["index_location"] = json!("start");
@@ -195,7 +194,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
         let chunk = |store: &str, index: &str| dir.read(&format!("{store}/c/{index}"));
         assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
     }
-    // Moving the store again restores the order, by moving the elements or in the metadata.
+    // Moving it again restores the order.
     moved(&dir, "transpose(2, 1, 0)", only);
     let info = dir.run("info y.zarr --json").done().json();
     assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
@@ -230,7 +229,7 @@ fn what_metadata_alone_cannot_do_is_refused() {
     let npy = dir.run("flip x.npy --axes 0 -o y.zarr --metadata-only");
     assert!(npy.stderr.contains("metadata only: the source has no chunks"), "{npy:?}");
     let shards = with_store(&[6, 10, 9], "--shards 2,4,9");
-    // The chunks of a shard are stored in row-major order, which the transposition must keep.
+    // Chunks are row-major within a shard.
     for (order, code) in [("1,0,2", Some(0)), ("2,0,1", Some(2))] {
         let chain = format!("transpose({order})");
         let out = "-o y.zarr --metadata-only --verify --force";

@@ -16,7 +16,7 @@ fn a_file_that_may_not_grow_leaves_nothing() {
     const STORE: &str = "convert x.npy -o y.zarr --chunks 4001,4500 --codec none";
     let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
     let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
-    // SIGXFSZ is either ignored, or it has its default action, which ends the process.
+    // SIGXFSZ is ignored, or it ends the process.
     for (args, blocks, trap) in [
         (ONE_PASS, 1000, "trap '' XFSZ;"),
         (ONE_PASS, 1000, ""),
@@ -97,7 +97,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
         assert_eq!(kept, names[0]);
         assert!(path.is_dir() || fs::read(&path).unwrap() == b"mine");
-        // The next run does not touch the file. `trundle clean` can remove it.
+        // The next run does not touch it. `trundle clean` can remove it.
         if path.is_dir() {
             fs::remove_dir(&path).unwrap();
         }
@@ -119,7 +119,7 @@ fn only_one_process_writes_an_output() {
     let others = [
         work.args.clone(),
         format!("{} --resume", work.args),
-        // A different command, whose temporary files have other names.
+        // A different command, with other temporary files.
         "flip x.npy --axes 0 -o y.npy --max-mem 8M".to_owned(),
         "flip x.npy --axes 0 -o ./y.npy --resume --force".to_owned(),
     ];
@@ -138,7 +138,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let said = "error: none: cannot write a temporary file (TMPDIR can name another \
                 folder): the folder does not exist\n";
     assert_eq!(run.stderr, said);
-    // The limit on the file size has the effect of a full disk.
+    // The limit acts like a full disk.
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
     let mut command = Command::new("bash");
     command.args(["-c", &format!("set -o pipefail; {script}"), env!("CARGO_BIN_EXE_trundle")]);

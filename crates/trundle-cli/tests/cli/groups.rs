@@ -1,4 +1,4 @@
-//! Groups in Zarr stores, with their attributes and their consolidated metadata.
+//! Groups in Zarr stores: attributes and consolidated metadata.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn group(attributes: &Value) -> Vec<u8> {
     json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes }).to_string().into()
 }
 
-/// Returns a folder with a store of three arrays in nested groups that have attributes.
+/// Three arrays in nested groups with attributes.
 fn with_groups() -> Workdir {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
@@ -42,7 +42,6 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
     dir.run("convert g.zarr -o t.safetensors").done();
     dir.run("convert t.safetensors -o back.zarr").done();
     assert_eq!(written(&dir, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
-    // The attributes of omitted groups are dropped.
     dir.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
     assert_eq!(written(&dir, "some.zarr/sea")["attributes"]["salt"], "much");
     assert!(!dir.path("some.zarr/sea/deep").exists());
@@ -60,17 +59,16 @@ fn a_group_lists_all_that_is_in_it() {
         let own = written(&dir, &format!("y.zarr/{path}"));
         assert_eq!(list["metadata"][path], own, "{path}");
     }
-    // A store that consists of a single array has no consolidated metadata.
+    // A single array has no consolidated metadata.
     dir.run("flip y.zarr/top --axes 0 -o z.zarr").done();
     assert!(written(&dir, "z.zarr")["consolidated_metadata"].is_null());
-    // Consolidated metadata is not trusted. Here it lists an array that has been removed.
+    // It is not trusted: here it lists an array that has been removed.
     fs::remove_dir_all(dir.path("y.zarr/top")).unwrap();
     let info = dir.run("info y.zarr").done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
 }
 
-/// Returns a folder with a group of one array. Both have attributes. The array has axis names and a fill
-/// value.
+/// A group of one array, both with attributes. The array has axis names and a fill value.
 fn group_of_one() -> Workdir {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
@@ -106,7 +104,6 @@ fn a_group_of_one_array_stays_a_group() {
             (&json!(["lat", "lon"]), &json!(7))
         );
     }
-    // Axis names are kept when an axis becomes empty.
     let empty = "lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])";
     dir.run(&format!("apply g.zarr '{empty}' -o empty.zarr")).done();
     let array = written(&dir, "empty.zarr/t2m");
@@ -114,8 +111,7 @@ fn a_group_of_one_array_stays_a_group() {
         (&array["shape"], &array["dimension_names"]),
         (&json!([6, 0]), &json!(["lon", "lat"]))
     );
-    // A store that consists of a single array keeps this form. In an HDF5 file, its attributes become
-    // attributes of the dataset.
+    // A single array keeps this form. In HDF5, its attributes become those of the dataset.
     dir.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
         written(&dir, "array.zarr")["attributes"],
@@ -162,7 +158,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
     assert_eq!(report["metadata_left_out"], json!(["title"]));
     let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
     assert_eq!(report["tensor_metadata_left_out"], left);
-    // A file without attributes has nothing to lose, so there is no warning.
+    // There are no attributes to lose, so there is no warning.
     dir.run("convert x.npy -o y.npz --quiet").done();
     for out in [
         "z.npy",

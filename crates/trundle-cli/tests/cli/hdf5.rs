@@ -1,5 +1,4 @@
-//! HDF5 and netCDF-4 files that h5py and netCDF4 have written (crates/trundle-hdf5/tests/make.py), compared
-//! with the same tensors in .npy files.
+//! Files that h5py and netCDF4 have written (crates/trundle-hdf5/tests/make.py), compared with .npy files.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +11,6 @@ fn file(name: &str) -> Vec<u8> {
     fs::read(files.join(name)).unwrap()
 }
 
-/// Returns the numbers 0 to 34 as a [5, 7] tensor.
 fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
     let bytes = (0..35).flat_map(of).collect();
     Tensor { descr: descr.to_owned(), width: N, shape: vec![5, 7], bytes }
@@ -52,7 +50,6 @@ fn all_of_a_file_goes_to_a_file_and_back() {
         dir.write("in.h5", &file(name));
         dir.run("convert in.h5 -o again.nc --force --verify").done();
         dir.run("cmp in.h5 again.nc").done();
-        // If the program rewrites a file that it has written, the bytes are the same.
         dir.run("convert again.nc -o third.nc --force").done();
         assert_eq!(dir.read("again.nc"), dir.read("third.nc"), "{name}");
         dir.run("convert again.nc -o out.npz --force -q").done();
@@ -61,7 +58,7 @@ fn all_of_a_file_goes_to_a_file_and_back() {
     dir.write("in.dat", &file("new-whole.h5"));
     let info = dir.run("info in.dat").done().text();
     assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
-    // MATLAB writes text into a user block of 512 bytes before the contents of the file.
+    // MATLAB writes text into a user block of 512 bytes.
     let mut matlab = file("refused.h5");
     matlab[..19].copy_from_slice(b"MATLAB 7.3 MAT-file");
     dir.write("in.mat", &matlab);

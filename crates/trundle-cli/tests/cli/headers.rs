@@ -1,5 +1,5 @@
-//! Formats that can only be read and whose header states where the data begins (GGUF, NRRD, NIfTI,
-//! torch.save), compared with the same tensors in .npy files.
+//! Read-only formats whose header states where the data begins (GGUF, NRRD, NIfTI, torch.save), compared with .npy
+//! files.
 
 use crate::npy::{self, Tensor};
 use crate::{Workdir, npz};
@@ -9,7 +9,7 @@ fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// Returns a GGUF file. Each tensor has a name, a type number and data, which is aligned to 32 bytes.
+/// A GGUF file of names, type numbers and data, which is aligned to 32 bytes.
 fn gguf(tensors: &[(&str, u32, &Tensor)]) -> Vec<u8> {
     let mut file = [b"GGUF".to_vec(), 3u32.to_le_bytes().to_vec()].concat();
     file.extend([tensors.len() as u64, 1].map(u64::to_le_bytes).concat());
@@ -39,7 +39,7 @@ fn nrrd(tensor: &Tensor) -> Vec<u8> {
     [header.as_bytes(), &tensor.bytes].concat()
 }
 
-/// Returns a NIfTI-1 file of 16-bit integers, with the scale factor `slope`.
+/// A NIfTI-1 file of 16-bit integers with a scale factor.
 fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
     let mut header = [0; 352];
     header[..4].copy_from_slice(&348u32.to_le_bytes());
@@ -55,13 +55,12 @@ fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
     [&header[..], &tensor.bytes].concat()
 }
 
-/// Returns a string as in a pickle.
 fn pickled(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// Returns a file as torch.save writes it: a dict with one f16 tensor, whose strides are in elements, and
-/// with an object that would run a command if the pickle were executed.
+/// A file as torch.save writes it: a dict with one f16 tensor, whose strides are in elements, and an object that would
+/// run a command if the pickle were executed.
 fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
     let ints = |numbers: &[usize]| -> Vec<u8> {
         let each = numbers.iter().flat_map(|n| [b"J", &(*n as u32).to_le_bytes()[..]].concat());

@@ -1,5 +1,4 @@
-//! Hostile names and texts in files. The program never prints their control characters or invisible
-//! characters.
+//! Hostile names in files, whose control and invisible characters are never printed.
 
 use std::ffi::OsString;
 
@@ -7,12 +6,10 @@ use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir, npz};
 
-/// This name sets a terminal's title and colours, has line breaks, reverses text, and has invisible
-/// characters.
+/// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
                        \u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}z";
 
-/// A file name of the same kind.
 const PATH: &str = "p\x1b[31m\nerror: forged\u{202e}\u{200b}";
 
 fn path(ending: &str) -> String {
@@ -30,8 +27,7 @@ fn is_steering(character: char) -> bool {
         || code == 0xfeff
 }
 
-/// Returns what is wrong with the output of a run, if anything. If `tells`, the output must contain the
-/// hostile name.
+/// Returns what is wrong, if anything. If `tells`, the output must contain the hostile name.
 fn fault(run: &Run, tells: bool) -> Option<String> {
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
     let fault = if said.contains(is_steering) {
@@ -48,7 +44,7 @@ fn fault(run: &Run, tells: bool) -> Option<String> {
     Some(format!("{fault}: code {:?}, {said:?}", run.code))
 }
 
-/// Returns a member of an .npz archive that contains a pickle.
+/// A member with a pickle.
 fn objects() -> Vec<u8> {
     npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
 }
@@ -107,7 +103,7 @@ fn dir() -> Workdir {
     dir
 }
 
-/// Returns a protobuf field with a length.
+/// A protobuf field with a length.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = content.len();
@@ -119,7 +115,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// Returns an ONNX model of one operator. All its names are hostile.
+/// A model of one operator.
 fn onnx(operator: &str) -> Vec<u8> {
     let name = HOSTILE.as_bytes();
     let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());
@@ -247,7 +243,7 @@ fn nothing_of_a_file_steers_the_terminal() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The names of files need not be valid UTF-8.
+/// File names need not be valid UTF-8.
 #[cfg(unix)]
 #[test]
 fn paths_that_are_no_texts_steer_nothing_either() {

@@ -1,5 +1,4 @@
-//! Jobs whose output replaces their input. A run with `--resume` never moves elements twice, no matter how
-//! the first run ended.
+//! Jobs whose output replaces their input. `--resume` never moves elements twice, however the first run ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +18,7 @@ use crate::resumable_move::{noted_lines, signal};
 use crate::safetensors::{self, Named};
 use crate::{Run, Workdir, skip};
 
-/// By path: the content of each file in a folder, and the destination of each symbolic link.
+/// Contents of files and destinations of symbolic links, by path.
 type Tree = BTreeMap<String, Vec<u8>>;
 
 fn one_file(dir: &Workdir, shape: &[usize]) {
@@ -49,10 +48,9 @@ fn a_store(dir: &Workdir, shape: &[usize]) {
     fs::remove_file(dir.path("p0.npy")).unwrap();
 }
 
-/// A function that writes the inputs of a command.
 type Made = fn(&Workdir, &[usize]);
 
-/// Commands whose output replaces their input, each with the function that writes the inputs.
+/// Commands, each with the function that writes the inputs.
 const CASES: &[(Made, &str)] = &[
     (one_file, "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K"),
     (
@@ -67,11 +65,10 @@ const CASES: &[(Made, &str)] = &[
     (a_store, "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 16M"),
 ];
 
-/// A case: its folder, and the contents of the folder before and after the command.
+/// A case, and the contents of its folder before and after the command.
 struct InPlace {
     dir: Workdir,
     words: &'static str,
-    /// The file or folder that the command replaces.
     replaced: &'static str,
     before: Tree,
     after: Tree,
@@ -120,7 +117,7 @@ impl InPlace {
         }
     }
 
-    /// Returns the inode of the file or folder that is replaced. It changes when the output is renamed.
+    /// Changes when the output is renamed.
     fn inode(&self) -> Option<u64> {
         Some(fs::metadata(self.dir.path(self.replaced)).ok()?.ino())
     }
@@ -141,7 +138,7 @@ impl InPlace {
     }
 }
 
-/// Returns all files of a folder except the temporary files of the program.
+/// All files except the temporary files of the program.
 fn tree(folder: &Path) -> Tree {
     let mut files = Tree::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -174,25 +171,25 @@ fn what_may_be_moved_already_is_not_moved_again() {
     (0..2).for_each(|_| drop(dir.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
 }
 
-/// The shape of an input of more than 64 MiB. Runs on smaller inputs cannot be resumed.
+/// Runs on inputs of less than 64 MiB cannot be resumed.
 const SHAPE: [usize; 2] = [4001, 4500];
 
-/// How many processes ended before the signal, and the results of `--resume` after the others were killed.
+/// How processes ended, and the results of `--resume` after the others were killed.
 #[derive(Debug, Default)]
 struct Counts {
     /// The process ended before the signal, or the signal was too late.
     ended: u32,
     resumed: u32,
-    /// The journal had no progress. So the source was unchanged, and the run began from the start.
+    /// The journal had no progress, so the source was unchanged and the run started over.
     anew: u32,
-    /// The run was refused, and the input is unchanged.
+    /// Refused; the input is unchanged.
     refused_before: u32,
-    /// The run was refused, and the input has been replaced.
+    /// Refused; the input has been replaced.
     refused_after: u32,
 }
 
-/// Waits until a point of the run. `moment` is 0 for a random point, 1 for the first journal entry, 2 for
-/// the renaming of the output, 3 for a random point after the renaming, and 4 for a point near the end.
+/// Waits until `moment`: 0 for a random point, 1 for the first journal entry, 2 for the renaming of the output, 3 for a
+/// random point after the renaming, and 4 for a point near the end.
 fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
     let (begin, inode) = (Instant::now(), work.inode());
     let is_noted = || noted_lines(&work.dir.path("")) >= 2;
@@ -247,7 +244,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
 
         let left = tree(&work.dir.path(""));
         if ended.code.is_some() {
-            // If the first output has been renamed, the signal is too late.
+            // The signal comes too late.
             assert_eq!(ended.code, Some(0), "{case}");
             assert!(left == work.after, "{case}");
             counts.ended += 1;
@@ -273,7 +270,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
             } else {
                 counts.refused_after += u32::from(ended.code.is_none());
             }
-            // If the input has been replaced, all other outputs exist, too.
+            // All other outputs exist, too.
             assert!(tree(&work.dir.path("")) == work.after, "{case}");
         }
     }

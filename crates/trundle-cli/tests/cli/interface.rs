@@ -1,5 +1,5 @@
-//! The interface for scripts and for users: JSON, exit codes, --quiet, streams, and plain text if the
-//! output is not a terminal.
+//! The interface for scripts and users: JSON, exit codes, --quiet, streams, and plain text if the output is not a
+//! terminal.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -127,7 +127,7 @@ fn a_plan_lists_some_tensors_and_counts_the_rest() {
         ("  w10: f32 [2, 3] -> [2, 3]", "  w29: f32 [2, 3] -> [2, 3]")
     );
     assert_eq!(lines[21..], ["  and 10 more"]);
-    // The list is also shortened in an error of `view`.
+    // The error of `view` also shortens the list.
     let refused = dir.run("view x.safetensors");
     refused.refused(2, ": w10, w11,");
     assert!(refused.stderr.contains("w29 and 10 more"), "{refused:?}");
@@ -148,8 +148,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let frame = reader.next_frame(&mut bytes).unwrap();
     assert_eq!(frame.color_type, png::ColorType::Rgb);
-    // The picture is enlarged by a whole factor, so its first and last pixels show the first and last
-    // elements.
+    // The picture is enlarged by a whole factor.
     assert_eq!(bytes[..3], [0, 4, 9]);
     assert_eq!(bytes[bytes.len() - 3..], [246, 251, 255]);
 }
@@ -240,7 +239,7 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 
 #[test]
 fn only_text_where_nobody_looks() {
-    // The file is so large that a terminal would show a progress bar.
+    // Large enough for a progress bar on a terminal.
     let dir = Workdir::new();
     dir.write("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]).file(PLAIN));
     let runs = [
@@ -322,7 +321,7 @@ fn too_little_memory_for_an_element_is_refused() {
         let limited = format!("roll {input} --shift 1 --axes 1 -o out.npy");
         dir.run(&format!("{limited} --force --max-mem {size} {args}"))
     };
-    // Files larger than the memory limit are moved in tiles.
+    // Files larger than the limit move in tiles.
     for size in ["4K", "4099", "8M"] {
         run("x.npy", size, "").done();
         run("x.npy", size, "--verify").done();
@@ -339,7 +338,7 @@ fn too_little_memory_for_an_element_is_refused() {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");
     }
     assert!(dir.contents() == before);
-    // In the file, each length takes 2 bytes. While the chain is read, it takes 40 bytes.
+    // Each length takes 2 bytes in the file, and 40 bytes while the chain is read.
     dir.write("rows.npy", &Tensor::counting(&[1000, 6]).file(PLAIN));
     dir.write("lengths.npy", &Tensor::counting(&[1000]).file(PLAIN));
     let reverse = |size: usize| {
@@ -369,7 +368,6 @@ fn plans_in_a_row_are_of_one_disk() {
     for _ in 0..3 {
         assert_eq!(storage(""), first);
     }
-    // The stored rate is used, unless --storage is given.
     let text = std::fs::read_to_string(&remembered).unwrap();
     let mut disks: serde_json::Value = serde_json::from_str(&text).unwrap();
     disks[0]["kilobytes_per_second"] = 123_456.into();
@@ -421,7 +419,6 @@ fn the_demo_does_the_main_job_and_again() {
     assert!(after == inverted);
     assert!(after != before, "the phantom is not symmetric");
 
-    // The printed commands have the same result.
     for command in report["commands"].as_array().unwrap() {
         let args = command.as_str().unwrap().strip_prefix("trundle").unwrap();
         dir.run(&format!("{args} --force")).done();
@@ -446,7 +443,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     let picture = String::from_utf8(dir.read("s.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains(name));
 
-    // Existing files are not overwritten, and only one output can be written to stdout.
+    // Only one output can be written to stdout.
     dir.run(&args).refused(2, "s.svg: already exists\nhint: --force overwrites it");
     let flip = "bench 'planned flip' --rounds 1 --json -";
     let record: Value = serde_json::from_str(&dir.run(flip).done().text()).unwrap();
@@ -457,8 +454,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
 #[test]
 fn info_reads_a_stream_to_its_end() {
     let dir = Workdir::new();
-    // The input is larger than the buffer of a pipe, so the writer would fail if `info` did not read all of
-    // it.
+    // The input exceeds a pipe's buffer, so the writer would fail if `info` did not read all of it.
     let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
     let mut child = dir.command("info -").stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&whole).unwrap();
@@ -501,7 +497,6 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
         (changed.clone(), "TRUNDLE_TUNING, record.txt".to_owned())
     );
 
-    // A stored record is used until `tune --forget`, unless TRUNDLE_TUNING is set.
     let forgotten = with(None, "tune --forget --json").done().json();
     assert_eq!(forgotten["forgotten"], false);
     let kept = Path::new(forgotten["path"].as_str().unwrap());

@@ -8,7 +8,7 @@ use crate::{Workdir, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// Three tensors of different types, and metadata that records the axes of two of them.
+/// Three tensors of different types, and metadata with the axes of two of them.
 struct Model {
     a: Tensor,
     b: Tensor,
@@ -23,7 +23,7 @@ impl Model {
         Model { a, b, c: Tensor::noise("", 1, &[7]) }
     }
 
-    /// Returns the file. The tensors in it are not ordered by name.
+    /// Tensors are not ordered by name.
     fn file(&self, b: &Tensor, metadata: &[(&str, &str)]) -> Vec<u8> {
         let tensors = [
             Named::new("c", "U8", &self.c),
@@ -75,7 +75,6 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
     let kept = [("a.npy", a.file(FORTRAN)), ("sub/b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
     dir.write("m.npz", &npz::archive(&kept));
     let args = "flip m.npz --axes 0 --tensor c -o m.npz --force";
-    // A tensor that is not selected remains column-major, even with --row-major.
     let run = dir.run(&format!("{args} --row-major --verify --json")).done();
     let written = npz::members(&dir.read("m.npz"));
     assert_eq!(written.len(), 3);
@@ -159,7 +158,7 @@ fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
     assert!(dir.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));
 }
 
-/// Returns an array of Python objects as `numpy.save` writes it: a pickle.
+/// Python objects as `numpy.save` writes them: a pickle.
 fn objects() -> Vec<u8> {
     let text = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }";
     [npy::header(1, text), b"\x80\x04N.".to_vec()].concat()
@@ -223,7 +222,6 @@ fn metadata_that_the_output_cannot_hold_is_named() {
     );
     let to = |output: &'static str| format!("flip m.safetensors --axes 0 -o {output} --force");
     for output in ["x.npz", "x.npy", "x.bin"] {
-        // --quiet does not suppress the warning.
         for more in ["", "--quiet"] {
             let run = dir.run(&format!("{} {more}", to(output))).done();
             let expected = format!(
@@ -234,8 +232,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
     }
     let report = dir.run(&format!("{} --json", to("x.npz"))).done().json();
     assert_eq!(report["metadata_left_out"], serde_json::json!(["format", "trundle.axes"]));
-    // The recorded axes of a transposed tensor are not reported as lost, because they would be wrong for
-    // the output.
+    // The recorded axes of a transposed tensor are not reported as lost, because they would be wrong.
     let run = dir.run("transpose m.safetensors -o y.npz").done();
     assert!(run.stderr.contains("left out: format\n"), "{run:?}");
     let run = dir.run(&to("x.safetensors")).done();
@@ -271,18 +268,17 @@ fn what_is_kept_goes_through_little_memory_too() {
     assert!(dir.read("m.safetensors") == of(&Tensor { bytes, ..b }));
 }
 
-/// Kills the program after its first journal entry, and resumes the run.
+/// Kills the program after its first journal entry.
 #[cfg(unix)]
 #[test]
 fn what_is_kept_is_gone_on_with() {
-    // The program writes a journal entry every half second. On a fast machine, a run that lasts so long
-    // needs more rows.
+    // The program writes a journal entry every half second, before which a fast machine is done with few rows.
     let is_resumed = [1, 2, 4, 8, 16].into_iter().any(|times| killed_run_is_resumed(2300 * times));
     assert!(is_resumed, "it was over before it noted anything");
 }
 
-/// Flips one of two tensors with this many rows. Kills the run and runs the command again. Returns whether
-/// the second run resumed the first. The output must be complete in any case.
+/// Flips one of two tensors, kills the run and runs the command again. Returns whether the second run resumed the
+/// first. The output must be complete in any case.
 #[cfg(unix)]
 fn killed_run_is_resumed(rows: usize) -> bool {
     let dir = Workdir::new();

@@ -62,17 +62,16 @@ use npy::Tensor;
 use tempfile::TempDir;
 use trundle_testing::everything;
 
-/// Prints why a check is skipped. The message appears even if the output of the test is captured.
+/// Prints why a check is skipped, even if the test's output is captured.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// The arguments of a run of the program.
 trait Arguments {
     fn list(&self) -> Vec<OsString>;
 }
 
-/// Words separated by spaces. A space within single quotes belongs to its word.
+/// Separated by spaces, except within single quotes.
 impl Arguments for str {
     fn list(&self) -> Vec<OsString> {
         let mut words = Vec::new();
@@ -116,29 +115,27 @@ impl<T: AsRef<OsStr>> Arguments for Vec<T> {
     }
 }
 
-/// Whether to run this case: every n-th case, or all with `TRUNDLE_TESTS=all`.
+/// Every n-th case, or all with `TRUNDLE_TESTS=all`.
 ///
-/// If `case` is the sum of the indices of two loops, each value of one index is combined with 1/n of the
-/// values of the other. Nothing else in a case may depend on the same index modulo n.
+/// If `case` is the sum of the indices of two loops, each value of one index is combined with 1/n of the values of the
+/// other. Nothing else may depend on the same index modulo n.
 fn is_tried(case: usize, n: usize) -> bool {
     everything() || case.is_multiple_of(n)
 }
 
-/// Returns a pseudorandom number below `most`. The sequence is the same in every run.
+/// Pseudorandom and below `most`, the same in every run.
 fn chance(state: &mut u64, most: usize) -> usize {
-    // These are the constants of Knuth's MMIX.
+    // The constants of Knuth's MMIX.
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % most
 }
 
-/// The working folder of the program.
 struct Workdir {
     folder: TempDir,
 }
 
-/// How a run of the program ended, and its output.
 struct Run {
-    /// The exit code; `None` if a signal ended the program.
+    /// `None` if a signal ended the program.
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: String,
@@ -149,7 +146,6 @@ impl Workdir {
         Workdir { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Creates a folder with one file for each name.
     fn with(files: &[(&str, &Tensor)]) -> Workdir {
         let dir = Workdir::new();
         for (name, tensor) in files {
@@ -166,8 +162,7 @@ impl Workdir {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// Writes an .npy file of zeros that take no space on the disk. Returns false if the file system does
-    /// not allow such a long file.
+    /// Writes zeros that take no space on the disk. Returns false if the file system does not allow such a long file.
     fn write_zeros(&self, name: &str, descr: &str, width: u64, sizes: &[u64]) -> bool {
         let listed: String = sizes.iter().map(|size| format!("{size},")).collect();
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({listed}), }}");
@@ -186,7 +181,7 @@ impl Workdir {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// Returns the names and contents of the files in the folder, sorted by name.
+    /// Names and contents, sorted by name.
     fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
         let mut contents: Vec<_> = entries
@@ -196,17 +191,16 @@ impl Workdir {
         contents
     }
 
-    /// Returns a command that runs the program with these arguments in a reproducible environment.
+    /// Runs the program in a reproducible environment.
     fn command(&self, args: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
         command.args(args.list()).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
-        // A test build takes more memory than a release build, so the program itself is not counted towards
-        // small limits.
+        // Test builds take more memory than release builds, so the program does not count towards small limits.
         command.env("TRUNDLE_OWN_MEMORY", "0");
-        // The program cannot read or store disk speeds.
+        // No disk speeds are read or stored.
         command.env("XDG_CACHE_HOME", "/dev/null");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -232,7 +226,7 @@ impl Run {
         Run::awaited(command.spawn().unwrap())
     }
 
-    /// Waits until the program ends, for at most `MOST`.
+    /// Waits for at most `MOST`.
     fn awaited(child: Child) -> Run {
         const MOST: Duration = Duration::from_secs(60);
         let (id, (sender, receiver)) = (child.id(), mpsc::channel());
@@ -246,15 +240,13 @@ impl Run {
         }
     }
 
-    /// Checks that the exit code is 0.
     #[track_caller]
     fn done(self) -> Run {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
     }
 
-    /// Checks the exit code and the error message. `said` has parts of the message, in order, with `[..]`
-    /// between them.
+    /// Checks the exit code and the error message: `said` has parts of it in order, with `[..]` between them.
     #[track_caller]
     fn refused(&self, code: i32, said: &str) {
         assert_eq!(self.code, Some(code), "{self:#?}");

@@ -1,4 +1,4 @@
-//! Memory limits, with files and streams that are larger than the limit.
+//! Files and streams that are larger than the memory limit.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,27 +17,27 @@ use crate::{Run, Workdir};
 /// The code of a test build alone takes about 50 MiB.
 const MAX_MEM: &str = "76M";
 
-/// Returns a tensor of 72 MB of f32.
+/// 72 MB of f32.
 fn tensor() -> Tensor {
     Tensor::noise("'<f4'", 4, &[18, 1000, 1000])
 }
 
-/// Returns the peak memory of the process in KiB, if the system reports it.
+/// The peak memory in KiB, if the system reports it.
 fn most_kib(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Runs the program from stdin to stdout, and checks its peak memory.
+/// Runs from stdin to stdout, and checks the peak memory.
 fn streamed(dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
     streamed_within(MAX_MEM, dir, input, args).done()
 }
 
-/// Runs the program with the limit `max_mem`. It may have any exit code.
+/// The exit code may be any.
 fn streamed_within(max_mem: &str, dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
     let mut command = dir.command(&format!("{args} --max-mem {max_mem} --threads 2"));
-    // In this test, the limit includes the code of the process.
+    // The limit includes the code of the process.
     command.env_remove("TRUNDLE_OWN_MEMORY");
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -107,7 +107,7 @@ fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     }
 }
 
-/// Flips the first axis row by row. This is faster than an element-wise `flip`.
+/// Faster than an element-wise `flip`.
 fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     let row = tensor.bytes.len() / tensor.shape[0];
     let small = Tensor::counting(&[3]);
@@ -166,7 +166,7 @@ fn what_is_larger_than_the_memory_is_compared() {
     assert_eq!(run.text(), "equal\n");
 }
 
-/// The chunks have 8 MiB, and the shards 16 MiB. The codecs process many of them.
+/// Chunks of 8 MiB and shards of 16 MiB, many of which go through the codecs.
 #[cfg(feature = "zarr")]
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {
@@ -191,7 +191,7 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     }
 }
 
-/// If requests are slow, a box of many short contiguous ranges fills the memory.
+/// If requests are slow, boxes of many short contiguous ranges fill the memory.
 #[test]
 fn boxes_that_fill_the_memory_leave_room_for_the_program() {
     let dir = Workdir::with(&[("x.npy", &tensor())]);
@@ -199,7 +199,7 @@ fn boxes_that_fill_the_memory_leave_room_for_the_program() {
     streamed(&dir, Vec::new(), &format!("{args} -o y.npy"));
 }
 
-/// Returns random chunk sizes for an array of this shape. A chunk has at most `most` elements.
+/// Random chunk sizes, with at most `most` elements in a chunk.
 #[cfg(feature = "zarr")]
 fn some_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
     let size = |size: &usize| 1 + size / 12 + chance(seed, size / 2);
@@ -210,8 +210,7 @@ fn some_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
     chunks.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Moves arrays of 50 MB between .npy files and stores with random chunks and codecs. The memory of the
-/// process must stay below the limit.
+/// Arrays of 50 MB, between .npy files and stores with random chunks and codecs.
 #[cfg(feature = "zarr")]
 #[test]
 fn the_limit_is_that_of_all_that_the_process_takes() {
@@ -233,7 +232,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     for run in 0..runs {
         let mebibytes = [76, 84, 96, 128, 160][chance(&mut seed, 5)];
         let max_mem = &format!("{mebibytes}M");
-        // If there is more memory, chunks may be larger.
+        // More memory allows larger chunks.
         let most = (mebibytes - 60) << 14;
         let order = ORDERS[chance(&mut seed, 6)];
         let out_shape: Vec<usize> = order.iter().map(|axis| shape[*axis]).collect();
@@ -271,7 +270,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     assert!(refused * 5 <= runs, "{refused} of {runs} were refused");
 }
 
-/// A limit below the needs of the process is refused. The message has a limit that is enough.
+/// The message has a limit that is enough.
 #[test]
 fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);

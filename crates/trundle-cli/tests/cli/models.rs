@@ -1,11 +1,10 @@
-//! Models: `trundle run`, and `trundle plan` with a model.
+//! `trundle run`, and `trundle plan` with a model.
 
 use rustix::process::Signal;
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Run, Workdir};
 
-/// Builds an OpenVINO IR.
 #[derive(Default)]
 struct Ir {
     layers: String,
@@ -14,11 +13,10 @@ struct Ir {
     count: usize,
 }
 
-/// An output: the number of a layer, and the number of its port.
+/// The number of a layer, and of its port.
 type Port = (usize, usize);
 
 impl Ir {
-    /// Adds a layer that reads `sources`. Returns its output.
     fn layer(&mut self, kind: &str, name: &str, data: &str, sources: &[Port]) -> Port {
         let (id, out) = (self.count, sources.len());
         self.count += 1;
@@ -50,7 +48,7 @@ impl Ir {
         self.layer("Parameter", name, &data, &[])
     }
 
-    /// Adds an operator that reads an output and lists of i64, which are stored in the weights.
+    /// Adds an operator on an output and lists of i64 in the weights.
     fn then(&mut self, kind: &str, source: Port, lists: &[&[i64]]) -> Port {
         let mut sources = vec![source];
         for list in lists {
@@ -74,7 +72,6 @@ impl Ir {
         )
     }
 
-    /// Writes `model.xml` and `model.bin`. The model has these outputs.
     fn write(mut self, dir: &Workdir, outputs: &[(&str, Port)]) {
         for (name, source) in outputs {
             self.layer("Result", name, "", &[*source]);
@@ -92,8 +89,7 @@ impl Ir {
 /// The kind of an operator, and the lists that it reads.
 type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
-/// Writes a model with a sequence of operators. The first reads the only input; each other operator reads
-/// the output of the operator before it.
+/// A sequence of operators on one input.
 fn write_row(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
@@ -106,7 +102,7 @@ fn write_row(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: 
 
 const TRANSPOSE: Operator<'_> = ("Transpose", &[&[1, 0]]);
 
-/// Writes a model that rolls a 2 x 3 tensor of u16 by 1 and transposes it.
+/// Rolls a 2 x 3 tensor of u16 by 1 and transposes it.
 fn rolled_and_turned(dir: &Workdir, name: &str) {
     write_row(dir, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
     dir.write("x.npy", &input().file(PLAIN));
@@ -120,7 +116,6 @@ fn of_bytes(shape: &[usize], bytes: &[u8]) -> Tensor {
     Tensor { descr: "'|u1'".into(), width: 1, shape: shape.to_vec(), bytes: bytes.to_vec() }
 }
 
-/// Returns the numbers in an .npy file of u16.
 fn numbers(file: &[u8]) -> Vec<u16> {
     let bytes = Tensor::read(file, 2).bytes;
     bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap())).collect()
@@ -222,8 +217,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
     }
 }
 
-/// Writes a model that concatenates each of two inputs with itself, and joins, rolls and transposes the
-/// results.
+/// Two inputs, each concatenated with itself, then joined, rolled and transposed.
 fn joined(dir: &Workdir, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::default();
     let x = ir.given("x", element, &format!("{},{}", sizes[0], sizes[1]));
@@ -296,7 +290,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     while kills < if trundle_testing::everything() { 3 } else { 1 } {
         let mut child = dir.command(&format!("{slowly} --force --verify")).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && !noted() {
-            // This slows the program down. It writes a journal entry every half second.
+            // Slows the program down, which writes a journal entry every half second.
             signal(Signal::STOP, &child);
             std::thread::sleep(std::time::Duration::from_millis(60));
             signal(Signal::CONT, &child);
@@ -317,8 +311,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     }
 }
 
-/// Writes a model of two transposes. One transposes `x`, and the order of axes is an input. The other
-/// transposes `z`, which has another type.
+/// Two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
 fn of_several_types(dir: &Workdir, sizes: [usize; 2]) {
     let shape = format!("{},{}", sizes[0], sizes[1]);
     let mut ir = Ir::default();
@@ -380,7 +373,7 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
     assert!(report["passes"].as_u64().unwrap() <= 6, "{report}");
     assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 50);
     let before = dir.contents();
-    // The output is larger than any disk, and the memory is too small for its tiles.
+    // The output exceeds any disk, and its tiles the memory.
     let run = run_with(&dir, "--max-mem=1G");
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
     let said = ["of memory are needed", "of disk space are needed"];

@@ -1,4 +1,4 @@
-//! Chains that address axes by name. In a Zarr group, each array is moved along those axes that it has.
+//! Chains that address axes by name: each array of a Zarr group moves along the axes that it has.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::{metadata, plain, write_store, written};
 
-/// A data set of weather: the names, shapes and axis names of arrays.
+/// Names, shapes and axis names of weather data.
 const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
     ("wind", &[3, 4, 5], &["time", "lat", "lon"]),
     ("mask", &[4, 5], &["lat", "lon"]),
@@ -21,7 +21,7 @@ const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
 
 const CHAIN: &str = "time lat lon -> lat lon time | roll(shift=2, dim=lon) | flip(dim=lat)";
 
-/// The chain that is equivalent to [`CHAIN`], with numbers for axes; `None` if the array does not change.
+/// [`CHAIN`] with numbers for axes; `None` if the array does not change.
 const BY_NUMBERS: [(&str, Option<&str>); 6] = [
     ("wind", Some("transpose(1, 2, 0) | roll(shift=2, axes=1) | flip(axes=0)")),
     ("mask", Some("roll(shift=2, axes=1) | flip(axes=0)")),
@@ -31,7 +31,7 @@ const BY_NUMBERS: [(&str, Option<&str>); 6] = [
     ("lat_bnds", Some("flip(axes=0)")),
 ];
 
-/// Writes an array with axis names. Its chunks have size 2 along each axis.
+/// Chunks have size 2 along each axis.
 pub(crate) fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
     let tensor = Tensor::noise("'<u2'", 2, sizes);
     let chunk = vec![2; sizes.len()];
@@ -50,7 +50,7 @@ pub(crate) fn write_group(root: &Path, attributes: &Value) {
     fs::write(root.join("zarr.json"), all.to_string()).unwrap();
 }
 
-/// Returns a folder with the data set as `x.zarr`, and with each array as an .npy file.
+/// The data set as `x.zarr`, and each array as an .npy file.
 fn data_set() -> Workdir {
     let dir = Workdir::new();
     write_group(&dir.path("x.zarr"), &json!({ "title": "wind" }));
@@ -61,7 +61,7 @@ fn data_set() -> Workdir {
     dir
 }
 
-/// Checks that an array of a store is the result of applying `chain` to its .npy file.
+/// Compares an array of a store with the result of `chain` on its .npy file.
 fn check(dir: &Workdir, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
     dir.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
@@ -93,7 +93,7 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     );
     assert!(of("time").is_none(), "nothing is done to it");
 
-    // Only some tensors are selected, and the chain has other names for the axes.
+    // Some tensors, and other names for the axes.
     let some = "--tensor l* --only -o some.zarr";
     dir.run(&format!("apply x.zarr flip(dims=[lat]) {some}")).done();
     check(&dir, "some.zarr", "lat_bnds", Some("flip(0)"));
@@ -240,7 +240,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
     ] {
         let run = dir.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
         run.refused(3, words);
-        // If the chain fits some of the tensors, the hint lists these.
+        // The hint lists tensors only if the chain fits some of them.
         let is_listed =
             run.stderr.contains("\nhint: --tensor NAME picks one that the operation fits: ");
         match chain {
@@ -341,18 +341,17 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
     ] {
         let dir = Workdir::new();
         write_group(&dir.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
-        // The group's metadata has the axis names.
         write_array(&dir.path("x.zarr"), "0", &[2, 4, 6], &[]);
         write_array(&dir.path("x.zarr"), "1", &[2, 2, 3], &[]);
         let info = dir.run("info x.zarr").done().text();
         assert!(info.contains("1  u16  [2, 2, 3] (c, y, x)"), "{info}");
 
-        // The inverse of this permutation differs from it.
+        // A permutation that is not its own inverse.
         dir.run("apply x.zarr 'c y x -> y x c | flip(dim=y)' -o y.zarr").done();
         assert_eq!(written(&dir, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
         let all = written(&dir, "y.zarr")["attributes"].clone();
         assert_eq!(all["title"], "cells");
-        // Metadata of version 0.4 is rewritten as version 0.5.
+        // Version 0.4 becomes 0.5.
         let one = &all["ome"]["multiscales"][0];
         let names: Vec<&Value> =
             one["axes"].as_array().unwrap().iter().map(|axis| &axis["name"]).collect();
@@ -373,7 +372,7 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
             assert_eq!(back, json!({ "version": "0.5", "multiscales": expected }));
         }
 
-        // The metadata is dropped for a single level, for a slice and for merged axes.
+        // Metadata is dropped for a single level, for a slice and for merged axes.
         for chain in [
             "apply x.zarr 'c y x -> y x c' --tensor 0 -o w.zarr --force",
             "apply x.zarr 'c y x -> (c y) x' -o w.zarr --force",

@@ -1,4 +1,4 @@
-//! Tensors and .npy files. They are written and read without the program's own code.
+//! Tensors and .npy files, without the program's own code.
 
 /// A contiguous, row-major tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,13 +7,10 @@ pub(crate) struct Tensor {
     pub descr: String,
     /// The element size in bytes.
     pub width: usize,
-    /// The sizes of the axes.
     pub shape: Vec<usize>,
-    /// The elements.
     pub bytes: Vec<u8>,
 }
 
-/// The version and the order of an .npy file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// The format version: 1, 2 or 3.
@@ -26,13 +23,13 @@ pub(crate) struct Style {
 pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
 
 impl Tensor {
-    /// Returns a tensor of pseudorandom bytes, so that its elements are likely to differ.
+    /// Pseudorandom bytes, so that the elements are likely to differ.
     pub(crate) fn noise(descr: &str, width: usize, shape: &[usize]) -> Tensor {
         let bytes = trundle_testing::noise(shape.iter().product::<usize>() * width);
         Tensor { descr: descr.to_owned(), width, shape: shape.to_owned(), bytes }
     }
 
-    /// Returns the numbers 0, 1, 2, ... in row-major order, as `<u2`.
+    /// 0, 1, 2, ... in row-major order, as `<u2`.
     pub(crate) fn counting(shape: &[usize]) -> Tensor {
         let count = shape.iter().product::<usize>() as u16;
         let bytes = (0..count).flat_map(u16::to_le_bytes).collect();
@@ -54,8 +51,7 @@ impl Tensor {
         &self.bytes[at * self.width..][..self.width]
     }
 
-    /// Returns a tensor with the shape `shape`. Its element at `index` is this tensor's element at
-    /// `source(index)`.
+    /// A tensor whose element at `index` is this tensor's element at `source(index)`.
     pub(crate) fn gather(
         &self,
         shape: &[usize],
@@ -66,7 +62,6 @@ impl Tensor {
         Tensor { shape: shape.to_owned(), bytes, ..self.clone() }
     }
 
-    /// Returns an .npy file of this tensor.
     pub(crate) fn file(&self, style: Style) -> Vec<u8> {
         let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
         let fortran = if style.fortran { "True" } else { "False" };
@@ -85,7 +80,7 @@ impl Tensor {
         file
     }
 
-    /// Returns the tensor in an .npy file whose elements have `width` bytes.
+    /// Reads an .npy file whose elements have `width` bytes.
     pub(crate) fn read(file: &[u8], width: usize) -> Tensor {
         assert_eq!(&file[..6], b"\x93NUMPY");
         let (start, length) = match file[6] {
@@ -111,7 +106,7 @@ impl Tensor {
         let row_major = Tensor { descr, width, shape, bytes };
         match &between("'fortran_order': ", ",")[..] {
             "False" => row_major,
-            // A column-major tensor has the same bytes as its transpose in row-major order.
+            // The bytes are those of the transpose in row-major order.
             "True" => {
                 let shape = row_major.shape.clone();
                 let inverted: Vec<usize> = shape.iter().rev().copied().collect();
@@ -123,7 +118,7 @@ impl Tensor {
     }
 }
 
-/// Returns the beginning of an .npy file: the magic bytes, the version and the text of the header.
+/// Magic bytes, version and text of the header.
 pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
     let mut text = text.as_bytes().to_vec();
     let start = if version == 1 { 10 } else { 12 };
@@ -133,7 +128,7 @@ pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
     [&b"\x93NUMPY"[..], &[version, 0], &length[..start - 8], &text].concat()
 }
 
-/// Calls `visit` with every index of a shape, in row-major order.
+/// Visits all indices in row-major order.
 pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
     let mut index = vec![0; shape.len()];
     for _ in 0..shape.iter().product() {

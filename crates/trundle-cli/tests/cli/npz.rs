@@ -1,9 +1,7 @@
-//! .npz archives whose members are stored without compression. They are written and read without the
-//! program's own code.
+//! .npz archives of uncompressed members, without the program's own code.
 
 use flate2::Crc;
 
-/// Returns an archive with these files.
 pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
@@ -32,7 +30,7 @@ pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     [bytes, directory, end].concat()
 }
 
-/// Returns the files of an archive whose members are not compressed, in order.
+/// Uncompressed members, in order.
 pub(crate) fn members(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut members = Vec::new();
     let mut rest = archive;

@@ -1,9 +1,7 @@
-//! Elements smaller than a byte. They are packed according to the specifications of the formats, without
-//! the program's own code.
+//! Elements smaller than a byte, packed as the formats specify, without the program's own code.
 
 use crate::npy::Tensor;
 
-/// A packed type, and the layout of its elements in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed {
     /// The name of the type for `--dtype`.
@@ -31,7 +29,6 @@ pub(crate) const USUAL: [Packed; 9] = [
     packed("f4e2m1", 4, "low-first"),
 ];
 
-/// The other layouts.
 pub(crate) const OTHERS: [Packed; 5] = [
     packed("u1", 1, "low-first"),
     packed("i2", 2, "high-first"),
@@ -41,14 +38,14 @@ pub(crate) const OTHERS: [Packed; 5] = [
 ];
 
 impl Packed {
-    /// Returns a random tensor with one byte for each element. The upper bits of each byte are 0.
+    /// One byte for each element; its upper bits are 0.
     pub(crate) fn noise(self, shape: &[usize]) -> Tensor {
         let mut tensor = Tensor::noise("'|u1'", 1, shape);
         tensor.bytes.iter_mut().for_each(|code| *code &= (1 << self.bits) - 1);
         tensor
     }
 
-    /// Packs the elements. Unused bits are 0.
+    /// Unused bits are 0.
     pub(crate) fn pack(self, tensor: &Tensor) -> Vec<u8> {
         match (self.order, self.bits) {
             ("low-first", bits) => low_first(&tensor.bytes, bits),
@@ -71,14 +68,14 @@ impl Packed {
     }
 }
 
-/// Packs a stream of bits. The first bit of a byte is its least significant bit.
+/// The first bit of a byte is its least significant bit.
 fn low_first(codes: &[u8], bits: usize) -> Vec<u8> {
     let stream = codes.iter().flat_map(|code| (0..bits).map(move |bit| code >> bit & 1));
     let stream: Vec<u8> = stream.collect();
     stream.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Packs groups of N elements into three bytes each. The last group is filled with zeros.
+/// N elements take three bytes. The last group is filled with zeros.
 fn grouped<const N: usize>(codes: &[u8], bytes: impl Fn([u8; N]) -> [u8; 3]) -> Vec<u8> {
     let group = |codes: &[u8]| {
         let mut filled = [0; N];

@@ -1,4 +1,4 @@
-//! Raw bytes as input and output, and element types that .npy does not have.
+//! Raw bytes, and element types that .npy does not have.
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::{OTHERS, USUAL};
@@ -11,7 +11,7 @@ fn sizes(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Runs a command with --verify, from `input` to `output`. The input follows the name of the command.
+/// Runs a command with --verify. The input follows the name of the command.
 #[track_caller]
 fn moved(dir: &Workdir, input: &str, output: &str, args: &str, described: &str) -> Vec<u8> {
     let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
@@ -20,7 +20,6 @@ fn moved(dir: &Workdir, input: &str, output: &str, args: &str, described: &str) 
     dir.read(output)
 }
 
-/// Returns a tensor with one row of bytes.
 fn row(bytes: &[u8]) -> Tensor {
     Tensor {
         descr: "'|u1'".to_owned(),
@@ -53,7 +52,7 @@ fn every_operator_moves_every_element_of_every_packed_type() {
 
 #[test]
 fn counts_that_fill_no_byte_go_through_raw_and_npy() {
-    // If only a third of the cases is tried, each third has a shape of several elements.
+    // Each third of the cases has a shape of several elements.
     let shapes = [&[3, 5, 7][..], &[13], &[64, 65], &[], &[1], &[3, 0, 4]];
     for (number, packed) in USUAL.into_iter().enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
@@ -131,7 +130,7 @@ fn an_offset_finds_the_data_in_a_file_that_holds_more() {
     let described = "--dtype u16 --shape 3,4 --offset 5";
     let bytes = moved(&dir, "x.bin", "y.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
-    // The output has only the elements, even if it replaces the input.
+    // The output has no header, even if it replaces the input.
     let bytes = moved(&dir, "x.bin", "x.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
 }

@@ -1,4 +1,4 @@
-//! Formats that are detected from the content, and options that state the format, type, shape and order.
+//! Formats detected from the content, and options for the format, type, shape and order.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::refusals::refused;
@@ -21,7 +21,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
             ("info none", 1, "none: cannot open: [..]No such file or directory"),
             ("info none.dat", 1, "none.dat: cannot open: [..]No such file or directory"),
             ("transpose none -o x.npy", 1, "none: cannot open: [..]No such file or directory"),
-            // If the input does not exist and the output exists, the error is about the input.
+            // The input does not exist, and the output exists.
             (
                 "transpose none.npy -o old.npy",
                 1,
@@ -83,7 +83,7 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
         assert_eq!(report["format"], format, "{input}");
         dir.run(&format!("flip {input} --axes 1 --verify -o x.raw --force {described}")).done();
         assert!(dir.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
-        // All inputs can be read from a pipe, except archives, which are read from their ends.
+        // All but archives, which are read from their ends, can be read from a pipe.
         let bytes = dir.read(input);
         let from =
             |stdin: &'static str| format!("flip {stdin} --axes 1 -o x.raw --force {described}");
@@ -118,8 +118,7 @@ fn an_output_has_the_format_that_is_asked_for() {
     assert_eq!(Tensor::read(&dir.read("x.npz"), 1), moved);
     let run = dir.run(&flip("-o - --to raw")).done();
     assert!(run.stdout == moved.bytes);
-    // If both names have the same extension, the output has the input's format. This is also true if the
-    // output replaces the input.
+    // The same extension means the input's format, also if the output replaces the input.
     dir.run(&flip("-o t.dat --force --verify")).done();
     assert!(dir.read("t.dat") == moved.bytes);
     dir.run("relayout x --rule '*: a b -> b a' --to safetensors -o y").done();
@@ -280,7 +279,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
         let half = bytes.len() / 2;
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
-        // An .npy output has the type that the input's header states.
+        // The type is that of the header.
         dir.run(&format!("{to} x.npy")).done();
         let descr = if input == "e5.npy" {
             "<f1"

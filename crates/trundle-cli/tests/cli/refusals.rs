@@ -1,13 +1,11 @@
-//! Invalid input. The error message has the values and the limits, the exit code is right, and no files are
-//! left.
+//! Invalid input: messages with values and limits, exit codes, and no files left.
 
 use std::fs;
 
 use crate::npy::{self, PLAIN, Tensor};
 use crate::{Run, Workdir};
 
-/// Checks runs, each with its arguments, exit code and error message. A run must print nothing else and
-/// leave no files.
+/// Checks arguments, exit code and message of each run, which must print nothing else and leave no files.
 #[track_caller]
 pub(crate) fn refused(dir: &Workdir, refusals: &[(&str, i32, &str)]) {
     let before = dir.contents();
@@ -19,8 +17,7 @@ pub(crate) fn refused(dir: &Workdir, refusals: &[(&str, i32, &str)]) {
     }
 }
 
-/// Returns a folder with a volume, a matrix, lengths for the matrix, a scalar, an empty tensor, and a file
-/// without a tensor.
+/// A volume, a matrix, lengths for it, a scalar, an empty tensor, and a file without a tensor.
 fn dir() -> Workdir {
     let dir = Workdir::with(&[
         ("volume.npy", &Tensor::counting(&[4, 5, 6])),
@@ -46,7 +43,7 @@ fn headers_that_lie() {
     };
     let version_9 = [&volume[..6], &[9, 0], &volume[8..]].concat();
     let header_too_long = [&b"\x93NUMPY\x02\x00"[..], &[0xff; 4], &[b' '; 100]].concat();
-    // The contents of files, and the parts of their messages.
+    // Contents of files, and parts of the messages.
     let files: &[(&[u8], &str)] = &[
         (b"", "truncated[..]8 bytes[..]but has 0"),
         (b"\x93NUM", "truncated[..]8 bytes[..]but has 4"),
@@ -210,7 +207,7 @@ fn lengths_that_do_not_fit() {
 #[test]
 fn chains_with_a_mistake_show_the_place() {
     let dir = dir();
-    // The last two numbers are the columns of the first and of the last caret.
+    // The numbers are the columns of the first and the last caret.
     let chains: &[(&str, i32, &str, [usize; 2])] = &[
         ("|", 2, "empty stage", [0, 1]),
         ("flip(0) |", 2, "empty stage", [8, 9]),
@@ -242,7 +239,7 @@ fn chains_with_a_mistake_show_the_place() {
         assert_eq!(lines[1], format!("  {chain}"), "{stderr}");
         assert_eq!(lines[2], carets, "{stderr}");
     }
-    // In an empty chain, there is nothing to underline.
+    // There is nothing to underline.
     let stderr = dir.run("apply volume.npy ' ' -o out.npy").stderr;
     assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
@@ -435,7 +432,7 @@ pub(crate) mod unix {
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
         ]);
         fs::create_dir(dir.path("disk")).unwrap();
-        // This disk has 64 KiB. Only this process and its children can see it.
+        // A disk of 64 KiB that only this process and its children can see.
         let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 99
             \"$0\" flip small.npy --axes 0 -o disk/small.npy -q || exit 98
             \"$0\" flip large.npy --axes 0 -o disk/large.npy && exit 97
@@ -483,7 +480,7 @@ pub(crate) mod unix {
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle"), "flip", "x.npy"]);
             command.args("--axes 0 -o out.npy --force -q --threads 1".split(' '));
-            // The C library reserves 64 MiB of address space for each thread, which may exceed the limit.
+            // The C library reserves 64 MiB of address space for each thread, perhaps beyond the limit.
             command.env("MALLOC_ARENA_MAX", "1");
             let run = Run::from(command.current_dir(dir.path("")).output().unwrap());
             // The standard library aborts the process if a new thread cannot allocate the stack for its
@@ -537,7 +534,7 @@ pub(crate) mod unix {
                 skip("the tests were started with a signal ignored, and so is the program");
                 continue;
             }
-            // If the program finishes before the signal arrives, it gets a larger file.
+            // The program may finish before the signal arrives. Then it gets a larger file.
             let stopped = (0..50).any(|attempt| {
                 if attempt == 10 && input.len() < 100 << 20 {
                     (input, output) = files(160 << 20);
@@ -545,7 +542,7 @@ pub(crate) mod unix {
                 dir.write("x.npy", &input);
                 let args = "flip x.npy --axes 0 -o x.npy --force -q";
                 let mut child = dir.command(&args).spawn().unwrap();
-                // A shell that is already running sends the signal with less delay.
+                // A shell that is already running has less delay.
                 let mut killer = Command::new("sh")
                     .args(["-c", &format!("read go; kill {signal} {}", child.id())])
                     .stdin(Stdio::piped())

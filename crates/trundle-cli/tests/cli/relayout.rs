@@ -1,5 +1,4 @@
-//! `trundle relayout`: rules for the axes of tensors, the moves that result from them, the axes that are
-//! recorded, and errors.
+//! `trundle relayout`: rules for axes, the resulting moves, recorded axes, and errors.
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::USUAL;
@@ -7,7 +6,7 @@ use crate::refusals::refused;
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir};
 
-/// Returns the tensor whose axis `i` is axis `order[i]` of `tensor`.
+/// Axis `i` is axis `order[i]` of `tensor`.
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     let shape: Vec<usize> = order.iter().map(|axis| tensor.shape[*axis]).collect();
     tensor.gather(&shape, |index| {
@@ -33,13 +32,12 @@ impl Model {
         }
     }
 
-    /// Returns the model with the axes of the weights in another order.
     fn with_order(&self, order: &[usize]) -> Model {
         let (conv1, conv2) = (transposed(&self.conv1, order), transposed(&self.conv2, order));
         Model { conv1, conv2, bias: self.bias.clone() }
     }
 
-    /// Returns the file. The tensors in it are ordered neither by name nor by type.
+    /// Tensors are ordered neither by name nor by type.
     fn file(&self, metadata: &[(&str, &str)]) -> Vec<u8> {
         file(
             metadata,
@@ -98,7 +96,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
 #[test]
 fn what_is_recorded_counts_and_no_shape() {
     let dir = Workdir::new();
-    // Every order of the axes fits these shapes.
+    // Shapes that fit every order of axes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
     let with = |recorded: &str, tensor: &Tensor| {
         file(&[("trundle.axes", recorded)], &[Named::new("t", "U8", tensor)])
@@ -229,7 +227,7 @@ fn any_file_of_tensors_is_a_source() {
     let record = [("trundle.axes", r#"{"t":"c a b"}"#)];
     assert!(dir.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
 
-    // The types are f32 and f16, because .npz supports them.
+    // Types that .npz supports.
     let tensors =
         [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &model.conv1)];
     dir.write("in.safetensors", &file(&[], &tensors));

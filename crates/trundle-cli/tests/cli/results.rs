@@ -1,9 +1,8 @@
-//! Compares every element of every result with a simple implementation of the operators.
+//! Compares every element of every result with simple implementations.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Workdir, is_tried, npy};
 
-/// A movement: its arguments, and its simple implementation.
 pub(crate) struct Case {
     pub(crate) args: &'static str,
     pub(crate) moved: fn(&Tensor) -> Tensor,
@@ -50,7 +49,7 @@ pub(crate) fn flipped(tensor: &Tensor, axes: &[usize]) -> Tensor {
     })
 }
 
-/// Returns the tensor with the first `length(index)` elements along the axis reversed.
+/// Reverses the first `length(index)` elements along the axis.
 fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) -> Tensor {
     tensor.gather(&tensor.shape, |out| {
         let mut source = out.to_vec();
@@ -93,7 +92,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
 ];
 
-/// Runs the program on a file with --verify. Returns the result.
+/// Runs the program with --verify.
 #[track_caller]
 fn moved(dir: &Workdir, input: &str, args: &str, width: usize) -> Tensor {
     // The input follows the name of the command.
@@ -231,7 +230,7 @@ fn a_stream_comes_in_and_goes_out() {
     let run = dir.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
     let back = dir.run_on(&run.stdout, "transpose - -o - -q").done();
-    // Compares the bytes of the file, including the header, with a file that numpy writes.
+    // The file, including the header, equals numpy's.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
     assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));
@@ -269,11 +268,11 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     };
     assert_eq!(order("", "x.npy"), (true, true));
     assert_eq!(order("--row-major", "x.npy"), (false, false));
-    // An array with one axis is both row-major and column-major.
+    // One axis is both row-major and column-major.
     dir.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
     dir.run("transpose list.npy -o y.npy --force").done();
     assert!(dir.read("y.npy") == dir.read("list.npy"));
-    // A column-major file becomes row-major, and no elements are moved.
+    // A column-major file becomes row-major without moving elements.
     dir.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
     let run = dir.run("transpose x.npy -o y.npy --force").done();
     let file = dir.read("y.npy");
@@ -291,7 +290,7 @@ fn bytes_after_the_data_do_not_matter() {
 
 #[test]
 fn the_naive_reading_agrees_with_the_specifications() {
-    // These are the examples in the specifications of Transpose-1, Roll-7 and ReverseSubsequences.
+    // The examples of the specifications of Transpose-1, Roll-7 and ReverseSubsequences.
     let x = Tensor::counting(&[2, 3]);
     let mut indices = Vec::new();
     npy::for_each_index(&[2, 2], |index| indices.push(index.to_vec()));

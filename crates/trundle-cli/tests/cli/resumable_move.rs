@@ -1,4 +1,4 @@
-//! Runs that take so long that they can be interrupted.
+//! Runs that take long enough to be interrupted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use crate::Workdir;
 use crate::npy::{PLAIN, Tensor};
 
-/// A movement of a file of more than 64 MiB. Runs on smaller files cannot be resumed.
+/// Runs on files of less than 64 MiB cannot be resumed.
 pub(crate) struct ResumableMove {
     pub(crate) dir: Workdir,
     pub(crate) args: String,
@@ -21,9 +21,8 @@ pub(crate) struct ResumableMove {
     pub(crate) expected: Arc<[u8]>,
 }
 
-/// Arguments that slow the program down. `MEMORY` has the limits for one pass and for two passes. 8M is
-/// just enough for two passes. The limit for one pass is smaller, because one pass is fast if the files are
-/// in the page cache.
+/// Arguments that slow the program down, and its memory limits for one pass and two passes. 8M is just enough for two.
+/// One pass is fast if the files are in the page cache, so its limit is smaller.
 const SLOWLY: &str = "--storage hdd --threads 1 --max-mem";
 const MEMORY: [&str; 2] = ["64K", "8M"];
 
@@ -61,7 +60,7 @@ impl ResumableMove {
         self.command(more).spawn().unwrap()
     }
 
-    /// Waits until `is_there` returns true or the program has ended. Returns false if it has ended.
+    /// Waits until `is_there` returns true. Returns false if the program has ended before.
     pub(crate) fn wait(
         &self,
         child: &mut Child,
@@ -89,8 +88,8 @@ impl ResumableMove {
         }
     }
 
-    /// Runs the program for short periods until `is_there` returns true or the program ends. So the program
-    /// does not get far, even if this process is delayed.
+    /// Runs the program for short periods until `is_there` returns true or it ends, so that it does not get far even if
+    /// this process is delayed.
     fn crept(&self, child: &mut Child, is_there: impl Fn(&ResumableMove) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
@@ -102,19 +101,19 @@ impl ResumableMove {
         }
     }
 
-    /// Starts the program and suspends it soon after a journal entry.
+    /// Suspends the program soon after a journal entry.
     pub(crate) fn begun_and_stopped(&self, more: &str) -> Child {
         let is_amid = |ending: &str| self.file(ending).is_some();
         let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
-            // Files from the previous attempt would look like progress of this one.
+            // They would look like progress of this attempt.
             if self.names() != ["x.npy"] {
                 self.names().iter().for_each(|name| fs::remove_file(self.dir.path(name)).unwrap());
                 self.dir.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
-            // The program has been suspended since its start, so all of its work is left when it must write
-            // an entry. It can only end before this if it does all of the work in one step.
+            // Suspended since its start, the program has all of its work left when it must write an entry, and can end
+            // earlier only by doing the work in one step.
             if self.crept(&mut child, |work| work.file(".journal").is_some()) {
                 std::thread::sleep(NOTE_EVERY);
                 self.crept(&mut child, ResumableMove::has_noted);
@@ -124,26 +123,24 @@ impl ResumableMove {
             if is_begun && self.noted_passes() < passes && (!two_passes || is_amid(".pass0")) {
                 return child;
             }
-            // The program has ended too early; there is another attempt.
+            // It has ended too early.
             child.kill().unwrap();
             child.wait().unwrap();
         }
         panic!("it ends before it notes anything");
     }
 
-    /// Starts the program, and kills it soon after a journal entry.
     pub(crate) fn begun_and_killed(&self, more: &str) {
         let mut child = self.begun_and_stopped(more);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Whether the journal has more than its first line, which only describes the job.
+    /// The first line only describes the job.
     pub(crate) fn has_noted(&self) -> bool {
         noted_lines(&self.dir.path("")) >= 2
     }
 
-    /// Returns the number of finished passes in the journal.
     fn noted_passes(&self) -> u64 {
         let text = self.file(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
         let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -151,7 +148,7 @@ impl ResumableMove {
         last["stages"].as_u64().unwrap_or(0)
     }
 
-    /// Returns the path of the program's temporary file whose name ends with `ending`.
+    /// A temporary file of the program, by the end of its name.
     pub(crate) fn file(&self, ending: &str) -> Option<PathBuf> {
         let name = self
             .names()
@@ -164,7 +161,6 @@ impl ResumableMove {
         self.state().into_iter().map(|(name, ..)| name).collect()
     }
 
-    /// Returns the names, sizes and modification times of the files in the folder.
     pub(crate) fn state(&self) -> Vec<(String, u64, SystemTime)> {
         let of = |entry: io::Result<fs::DirEntry>| {
             let entry = entry.ok()?;
@@ -177,7 +173,7 @@ impl ResumableMove {
         state
     }
 
-    /// Checks that the output is correct, and that there are no other files.
+    /// The output is correct, and there are no other files.
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.names(), ["x.npy", "y.npy"]);
@@ -186,11 +182,11 @@ impl ResumableMove {
 }
 
 pub(crate) fn signal(signal: Signal, child: &Child) {
-    // The process may have ended already.
+    // It may have ended already.
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
-/// Returns the number of complete lines of the journal in a folder; 0 if there is no journal.
+/// Complete lines; 0 if there is no journal.
 pub(crate) fn noted_lines(folder: &Path) -> usize {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let mut journals = files.filter(|path| path.to_string_lossy().ends_with(".journal"));

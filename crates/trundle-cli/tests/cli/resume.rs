@@ -20,8 +20,7 @@ fn movements() -> &'static [&'static str] {
     if everything() { &[ONE_PASS, TWO_PASSES] } else { &[TWO_PASSES] }
 }
 
-/// Kills the program at random points and resumes the run, `kills` times. Unless all tests run, it does so
-/// only a quarter as often.
+/// Kills the program at random points and resumes it, `kills` times, or a quarter of that unless all tests run.
 fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
     let work = ResumableMove::new(args);
     let kills = if everything() { kills } else { kills / 4 };
@@ -31,7 +30,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
     let all = begin.elapsed();
     work.is_done();
     let (mut killed, mut is_noted, mut seed) = (0, false, 1u32);
-    // A killed run is resumed, unless it was killed just before the output was renamed.
+    // Unless it was killed just before the output was renamed, it is resumed.
     let goes_on = |run: Run, is_noted: bool| {
         let resumed = run.done().json()["resumed"] == true;
         assert!(resumed || !is_noted, "noted work was done again");
@@ -44,7 +43,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
         let mut child = work.begin(more);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let moment = f64::from(seed >> 16) / 65536.0;
-        // Every second run is killed after its first journal entry, no matter how fast the machine is.
+        // Every second run is killed after its first journal entry, however fast the machine is.
         if killed % 2 == 1 {
             work.hold(&mut child);
             work.wait(&mut child, ResumableMove::has_noted);
@@ -61,7 +60,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
                 is_noted = false;
             }
             None => {
-                // If the output has its name, the kill was too late and does not count.
+                // A kill after the renaming does not count.
                 killed += u32::from(!work.dir.path("y.npy").exists());
                 is_noted = work.has_noted();
             }
@@ -157,7 +156,7 @@ fn with_nothing_to_go_on_with_work_begins_anew() {
 fn without_resume_what_was_left_is_removed() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
-    // The plan is different, and its temporary files have other names.
+    // A different plan has temporary files with other names.
     let args = format!("{} --row-major --json", work.args);
     let report = work.dir.run(&args).done().json();
     assert_eq!(report["resumed"], false);
@@ -223,7 +222,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
         opened.set_len(length).unwrap();
     }
 
-    // The file between the passes was truncated above, so the pass is run again.
+    // The truncated file between the passes is made again.
     fs::write(&journal, lines[0]).unwrap();
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], false);
@@ -238,7 +237,7 @@ fn a_line_that_is_not_whole_does_not_count() {
         let journal = work.file(".journal").unwrap();
         let noted = fs::read(&journal).unwrap();
         fs::write(&journal, [&noted[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
-        // The resumed run is interrupted again, after it has found the truncated line.
+        // It is interrupted again, after the truncated line.
         let mut child = work.begin("--resume --verify");
         let grown = |work: &ResumableMove| {
             work.file(".journal")
@@ -265,11 +264,11 @@ fn who_is_stopped_is_told_how_to_go_on() {
         let stderr_of = |patience: u64| {
             let child = work.begun_and_stopped("");
             signal(Signal::CONT, &child);
-            // The entry has been written, but it may not be on the disk yet.
+            // It may not be on the disk yet.
             sleep(Duration::from_millis(patience));
             signal(name, &child);
             let output = child.wait_with_output().unwrap();
-            // If the machine is busy, the program may not have come so far, or it may have ended.
+            // On a busy machine, the program may not have come so far, or it has ended.
             let is_amid = output.status.signal() == Some(name.as_raw()) && work.has_noted();
             is_amid.then(|| String::from_utf8(output.stderr).unwrap())
         };

@@ -1,30 +1,26 @@
-//! .safetensors files. They are written without the program's own code.
+//! .safetensors files, without the program's own code.
 
 use serde_json::json;
 
 use crate::npy::Tensor;
 
-/// A tensor and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Named<'a> {
-    /// The name.
     pub name: &'a str,
     /// The element type, as the header states it.
     pub dtype: &'a str,
-    /// The sizes of the axes.
     pub shape: &'a [usize],
     /// The data, contiguous and row-major.
     pub data: &'a [u8],
 }
 
 impl<'a> Named<'a> {
-    /// Creates a tensor whose elements have whole bytes.
+    /// Elements have whole bytes.
     pub(crate) fn new(name: &'a str, dtype: &'a str, tensor: &'a Tensor) -> Named<'a> {
         Named { name, dtype, shape: &tensor.shape, data: &tensor.bytes }
     }
 }
 
-/// Returns a file with these tensors, in this order, and with this metadata.
 pub(crate) fn file(metadata: &[(&str, &str)], tensors: &[Named<'_>]) -> Vec<u8> {
     let mut entries = Vec::new();
     if !metadata.is_empty() {

@@ -3,7 +3,7 @@
 use crate::Workdir;
 use crate::npy::{PLAIN, Style, Tensor, for_each_index};
 
-/// Returns a tensor of 4-byte elements that are likely to differ. Each seed gives different bytes.
+/// 4-byte elements that are likely to differ, also between seeds.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>() * 4;
     let all = trundle_testing::noise(count + 64 * seed);
@@ -11,20 +11,20 @@ fn part(seed: usize, shape: &[usize]) -> Tensor {
     Tensor { descr, width: 4, shape: shape.to_owned(), bytes }
 }
 
-/// Returns an i64 tensor whose n-th element is `of(n)`.
+/// The n-th element is `of(n)`.
 fn indices(shape: &[usize], of: impl FnMut(usize) -> i64) -> Tensor {
     let count: usize = shape.iter().product();
     Tensor { shape: shape.to_owned(), ..Tensor::list(&(0..count).map(of).collect::<Vec<_>>()) }
 }
 
-/// Returns the index that `indices` has at a position. A negative index is counted from the end.
+/// Reads an index; negative ones are counted from the end.
 fn number(indices: &Tensor, at: &[usize], size: usize) -> usize {
     let index = i64::from_le_bytes(indices.element(at).try_into().unwrap());
     let counted = index + if index < 0 { size.cast_signed() as i64 } else { 0 };
     usize::try_from(counted).unwrap()
 }
 
-/// Returns `base` with each element of `updates` written at the index that `to` returns.
+/// Writes each element of `updates` at the index that `to` returns.
 fn updated(base: &Tensor, updates: &Tensor, to: impl Fn(&[usize]) -> Vec<usize>) -> Tensor {
     let mut made = base.clone();
     for_each_index(&updates.shape, |at| {
@@ -34,7 +34,7 @@ fn updated(base: &Tensor, updates: &Tensor, to: impl Fn(&[usize]) -> Vec<usize>)
     made
 }
 
-/// Returns a folder with the input files, and each chain with its expected result.
+/// The input files, and each chain with its expected result.
 fn scatters() -> (Workdir, Vec<(&'static str, Tensor)>) {
     scatters_of(9)
 }
@@ -74,7 +74,7 @@ fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
 fn one_tensor_is_put_into_another() {
     let (dir, chains) = scatters();
     for (chain, expected) in &chains {
-        // `put_along_axis` needs a table of all elements in memory.
+        // `put_along_axis` needs a table of all elements.
         let memories = if chain.starts_with("put") { &["64M", "200K"][..] } else { &["64M", "6K"] };
         for memory in memories {
             let args = format!("apply a.npy '{chain}' --max-mem {memory} --verify");
@@ -151,7 +151,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     };
     let table = "keep an index in memory for each element of the changed axes";
     refused(chains[2].0, "--max-mem 60K", 3, table);
-    // If the memory is too small even for the indices, the error does not mention the table.
+    // The memory is too small even for the indices, so the error does not mention the table.
     let put = chains[2].0;
     let run = dir.run(&format!("apply a.npy '{put}' -o none.npy --max-mem 30K"));
     assert!(run.code == Some(3) && !run.stderr.contains(table), "{run:?}");

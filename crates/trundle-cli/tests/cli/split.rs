@@ -1,4 +1,4 @@
-//! `trundle split`, which divides a tensor along an axis and writes a file for each part.
+//! `trundle split`.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Workdir, safetensors};
@@ -119,7 +119,7 @@ fn formats_of_all_kinds_are_cut_and_made() {
     }
     dir.write("w.bin", &trundle_testing::noise(15));
     dir.run("split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
-    // The parts have 12 and 9 elements, so half of the last byte is unused.
+    // 12 and 9 elements: half of the last byte is unused.
     assert_eq!(["w-0.bin", "w-1.bin"].map(|name| dir.read(name).len()), [6, 5]);
 }
 

@@ -1,5 +1,4 @@
-//! Numbered tasks have the same output as a single run: in any order, repeated, at the same time, and after
-//! they were killed.
+//! Numbered tasks have the output of a single run: in any order, repeated, at the same time, and after kills.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +14,7 @@ use crate::{Run, Workdir, chance};
 
 const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
 
-/// The arguments for the output, and the memory limit in MiB.
+/// Arguments for the output, and the memory limit in MiB.
 type Job = (&'static str, usize);
 
 /// One pass to a store, two passes to a store, and a move to a file.
@@ -71,7 +70,7 @@ impl Planned {
         self.dir.run("finish plan.json")
     }
 
-    /// Checks that the output equals the output of a single run, and that there are no other files.
+    /// The output equals that of a single run, and there are no other files.
     fn check(&self) {
         assert!(tree(&self.dir.path(&self.output)) == self.expected, "it differs");
         let names: Vec<String> = self.dir.contents().into_iter().map(|(name, _)| name).collect();
@@ -106,13 +105,13 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
     let roll = |command: &str, axis: usize| dir.run(&format!("{command} {args} {axis}"));
     roll("roll", 0).done();
     let expected = tree(&dir.path("out.zarr"));
-    // An older output, whose files have the same names and sizes.
+    // Its files have the same names and sizes.
     roll("roll", 1).done();
     let planned = roll("plan roll --tasks plan.json --json", 0).done().json();
     for number in 0..planned["tasks"].as_u64().unwrap() {
         dir.run(&format!("task plan.json {number}")).done();
     }
-    // These are the steps of `finish` before it removes the older output.
+    // The steps of `finish` before it removes the older output.
     let contents = dir.contents();
     let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
     let (part, out, aside) = (dir.path(&part.0), dir.path("out.zarr"), dir.path("aside"));
@@ -206,7 +205,7 @@ fn what_is_missing_is_told() {
     let message = format!("1 task is not done yet: {}", second.start + 1);
     assert!(missing.stderr.contains(&message), "{missing:?}");
     planned.task(second.start + 1).done();
-    // The program detects that a file was removed or truncated.
+    // Removed and truncated files are detected.
     let part = planned.dir.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
     let chunk = planned.dir.path(&part.unwrap().0).join("c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
@@ -294,7 +293,7 @@ fn what_tasks_work_on_is_not_cleaned_away() {
     assert!(child.wait().unwrap().success());
 }
 
-/// If a process is killed before it has written the plan, the next run removes the files of that process.
+/// If a process is killed before it has written the plan, the next run removes its files.
 #[test]
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
@@ -346,7 +345,7 @@ fn two_plans_of_one_job_do_not_count_for_each_other() {
     }
     planned.finish().done();
     assert!(tree(&planned.dir.path(&planned.output)) == planned.expected, "it differs");
-    // Only the files of the other plan are left. The path of its output is in use.
+    // Only the files of the other plan are left, whose output has a path in use.
     let late = planned.dir.run("task other.json 0").done();
     assert!(late.stderr.contains("task 0 is done"), "{late:?}");
 }

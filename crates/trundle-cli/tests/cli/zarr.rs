@@ -1,5 +1,4 @@
-//! Zarr stores that are written without the program's own code, compared with the same arrays in .npy
-//! files.
+//! Zarr stores written without the program's own code, compared with .npy files.
 
 use std::fs;
 use std::path::Path;
@@ -38,8 +37,7 @@ fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Writes a store for an array of 2-byte elements. The chunks for which `is_missing` returns true are
-/// omitted.
+/// Writes 2-byte elements, without the chunks for which `is_missing` returns true.
 pub(crate) fn write_store(
     root: &Path,
     tensor: &Tensor,
@@ -60,7 +58,7 @@ pub(crate) fn write_store(
                 index.iter().zip(chunk).zip(&within).map(|((i, c), w)| i * c + w).collect();
             let is_there = at.iter().zip(shape).all(|(at, size)| at < size);
             let number = at.iter().zip(shape).fold(0, |number, (at, size)| number * size + at);
-            // The elements of a chunk beyond the array have an arbitrary value.
+            // Beyond the array, chunks have arbitrary elements.
             let element = if is_there { &tensor.bytes[2 * number..][..2] } else { b"??" };
             bytes.extend_from_slice(element);
         }
@@ -130,7 +128,6 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
     stages.collect::<Vec<_>>().join(" | ")
 }
 
-/// Copies all elements to a row-major .npy file.
 fn copied(dir: &Workdir, from: &str, to: &str) {
     dir.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
 }
@@ -174,7 +171,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
         let args =
             format!("apply {source} '{chain}' -o y.zarr --max-mem {memory} {sizes} {verify}");
         let run = dir.run(&args);
-        // A chunk or shard, its copies and the tile may need more than the smallest limits.
+        // A chunk or shard, its copies and the tile may exceed the smallest limits.
         if run.code == Some(3) && memory.ends_with('K') {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
             refused += 1;
@@ -244,7 +241,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     copied(&dir, "expected.npy", "same.npy");
     assert!(dir.read("back.npy") == dir.read("same.npy"));
 
-    // These names are invalid, or their paths conflict.
+    // Invalid names, and names with conflicting paths.
     for (names, word) in [
         (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
         (&["a//one.npy", "other.npy"], "empty or consists of dots only"),
@@ -255,7 +252,6 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     }
 }
 
-/// Returns the metadata of the array or group at a path.
 pub(crate) fn written(dir: &Workdir, path: &str) -> Value {
     serde_json::from_slice(&dir.read(&format!("{path}/zarr.json"))).unwrap()
 }
@@ -270,7 +266,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     of_wind["dimension_names"] = json!(["time", "lat", null]);
     of_wind["attributes"] = json!({ "units": "m/s", "levels": [10, {"deep": "\u{fc}"}] });
     fs::write(group.join("wind/zarr.json"), of_wind.to_string()).unwrap();
-    // An array of format version 2, as xarray writes it.
+    // Version 2, as xarray writes it.
     fs::create_dir_all(group.join("lat")).unwrap();
     let of_lat = json!({
         "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<u2", "compressor": null,
@@ -290,8 +286,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     let json = dir.run("info g.zarr --json").done().json();
     assert_eq!(json["tensors"][1]["dimension_names"], json!(["time", "lat", null]));
 
-    // If the order of axes does not change, all metadata is kept. Otherwise, metadata that depends on it is
-    // dropped.
+    // Metadata that depends on the order of axes is dropped if the order changes.
     dir.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
     assert_eq!(written(&dir, "kept.zarr")["attributes"], said);
     let run = dir.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
@@ -313,8 +308,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
         "the fill value of an array of version 2 with names of axes is its mask"
     );
 
-    // Merged axes have no names. If a single array of a group is selected, the output is a group, and both
-    // have their attributes.
+    // Merged axes have no names. A single array of a group stays in a group, with separate attributes.
     let only = "--tensor wind --only -o m.zarr";
     dir.run(&format!("apply g.zarr 'a b c -> (a b) c' {only}")).done();
     let (group, merged) = (written(&dir, "m.zarr"), written(&dir, "m.zarr/wind"));
@@ -323,7 +317,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     assert_eq!(merged["attributes"]["title"], Value::Null);
     assert_eq!(group["attributes"]["title"], "wind");
 
-    // Other formats either keep the attributes as text, or the program warns that they are lost.
+    // Other formats keep the attributes as text, or there is a warning.
     dir.run("convert y.zarr -o y.safetensors").done();
     dir.run("convert y.safetensors -o again.zarr").done();
     assert_eq!(written(&dir, "again.zarr")["attributes"], kept);
@@ -372,7 +366,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
     fs::write(dir.path("x.zarr/notes.txt"), "of the old one").unwrap();
     let flip =
         |from: &str, to: &str, more: &str| dir.run(&format!("flip {from} --axes 0 -o {to} {more}"));
-    // The output replaces the source, or a file.
+    // Replaces the source, or a file.
     flip("x.zarr", "x.zarr", "--force --verify").done();
     assert!(!dir.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", "--row-major").done();
@@ -417,11 +411,11 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             continue;
         }
         let mut child = dir.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-        // The program has more than ten thousand files to write.
+        // There are more than ten thousand files to write.
         while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
         }
-        // The program is suspended while its state is checked.
+        // Suspended while its state is checked.
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
         assert_eq!(left()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -444,7 +438,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
         dir.run("clean --force").done();
         assert_eq!(dir.contents().len(), 1);
     }
-    // What a killed run has left does not disturb the next run.
+    // Leftovers of a killed run do not disturb the next.
     let mut child = dir.command(&args).spawn().unwrap();
     while left().is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it is over too early");
@@ -551,7 +545,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     dir.run("info x").done();
 }
 
-/// A zstd frame that claims to have 2^60 bytes.
+/// Claims to have 2^60 bytes.
 const BOMB: &[u8] = b"\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x10\x01\x00\x00";
 
 #[test]
@@ -588,7 +582,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         let left = dir.contents();
         assert_eq!(left.len(), 1, "{left:?}");
     }
-    // A chunk that is larger than the memory limit is refused before anything is read.
+    // A chunk above the memory limit is refused before anything is read.
     let dir = Workdir::new();
     write(&dir, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
     dir.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M").refused(3, "of memory are needed");

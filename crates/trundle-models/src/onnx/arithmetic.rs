@@ -1,4 +1,4 @@
-//! ONNX's arithmetic operators. They are supported only on numbers that come from shapes and constants.
+//! ONNX's arithmetic operators, supported only on numbers from shapes and constants.
 
 use super::element::{element_type, named};
 use super::operator_node::{OperatorNode, OperatorVersion, missing, version};
@@ -6,7 +6,7 @@ use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{ElementType, IntegerTypes, Integers, Operator};
 
-/// All versions of all operators, sorted by name; the oldest version of an operator comes first.
+/// Sorted by name, oldest version first.
 pub(super) const ARITHMETIC: &[OperatorVersion] = &[
     version("Abs", 1, &["X"], &[], |node| unary(node, Unary::Absolute)),
     version("Add", 1, &["A", "B"], &[], |node| binary(node, Binary::Add)),
@@ -68,8 +68,7 @@ fn unary(node: &mut OperatorNode, of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// A binary operator. Before opset 7, both operands must have the same shape, unless an attribute requests
-/// broadcasting.
+/// Before opset 7, both operands must have the same shape, unless an attribute requests broadcasting.
 fn binary(node: &mut OperatorNode, by: Binary) -> Checked<Operator> {
     if node.opset < 7 {
         node.attributes.ignore("consumed_inputs");
@@ -91,7 +90,7 @@ fn variadic(node: &mut OperatorNode, by: Binary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-/// Mod. If the attribute `fmod` is set, the result has the sign of the dividend.
+/// With `fmod`, the result has the sign of the dividend.
 fn modulo(node: &mut OperatorNode) -> Checked<Operator> {
     let by = match node.attributes.int("fmod")?.unwrap_or(0) {
         0 => Binary::FloorModulo,
@@ -102,8 +101,7 @@ fn modulo(node: &mut OperatorNode) -> Checked<Operator> {
 }
 
 fn cast(node: &mut OperatorNode) -> Checked<Operator> {
-    // The next two attributes affect only conversions to 8-bit and narrower floats, which arithmetic does
-    // not support.
+    // These affect only conversions to 8-bit and narrower floats, which arithmetic does not support.
     node.attributes.int("saturate")?;
     node.attributes.text("round_mode")?;
     let to = if node.opset < 6 {
@@ -125,7 +123,7 @@ fn cast_like(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::CastLike))
 }
 
-/// A reduction. Since opset `input_since`, its axes are an input; before, they are an attribute.
+/// The axes are an input since opset `input_since`; before, they are an attribute.
 fn reduce(node: &mut OperatorNode, by: Binary, input_since: i64) -> Checked<Operator> {
     let keeps_axes = node.attributes.int("keepdims")?.unwrap_or(1) != 0;
     let (axes, empty_is_none) = if node.opset < input_since {

@@ -7,12 +7,12 @@ use prost::bytes::Bytes;
 use super::proto::{Attribute, Graph, Tensor, attribute_type};
 use crate::problem::{Checked, wrong};
 
-/// The attributes that one call gives to a function.
+/// The attributes of a function in one call.
 #[derive(Default)]
 pub(super) struct Parameters<'a> {
-    /// The attributes that the call states, and the defaults of the function for all others.
+    /// The attributes of the call, and the function's defaults for all others.
     given: HashMap<&'a str, &'a Attribute>,
-    /// The names of all attributes of the function.
+    /// All attributes of the function.
     declared: HashSet<&'a str>,
 }
 
@@ -36,15 +36,13 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// The attributes of a node that have not been read yet.
 pub(super) struct Attributes<'a> {
     left: HashMap<&'a str, &'a Attribute>,
 }
 
 impl<'a> Attributes<'a> {
-    /// Collects the attributes of a node, and replaces references to attributes of the enclosing function
-    /// by their values. `parameters` is `None` outside of functions. A reference to an attribute without a
-    /// value counts as absent.
+    /// Collects the attributes of a node. References to attributes of the enclosing function become their values; a
+    /// reference without a value counts as absent. `parameters` is `None` outside of functions.
     pub(super) fn new(
         attributes: &'a [Attribute],
         parameters: Option<&Parameters<'a>>,
@@ -73,7 +71,7 @@ impl<'a> Attributes<'a> {
         Ok(Attributes { left })
     }
 
-    /// Estimates the number of bytes of memory that a node takes for these attributes.
+    /// Estimates the bytes that a node takes for these attributes.
     pub(super) fn memory(&self) -> usize {
         let of = |attribute: &&Attribute| {
             let dims = attribute.t.as_ref().map_or(0, |tensor| tensor.dims.len());
@@ -82,11 +80,11 @@ impl<'a> Attributes<'a> {
         self.left.values().map(of).sum()
     }
 
-    /// Removes an attribute and returns it. It must have type `due`.
+    /// Removes and returns an attribute, which must have type `due`.
     fn take(&mut self, name: &str, due: i32) -> Checked<Option<&'a Attribute>> {
         let Some(attribute) = self.left.remove(name) else { return Ok(None) };
         match attribute.r#type {
-            // The first version of the format did not state the types of attributes.
+            // The first version of the format had no types.
             attribute_type::UNDEFINED => Ok(Some(attribute)),
             r#type if r#type == due => Ok(Some(attribute)),
             r#type => wrong!(
@@ -102,7 +100,7 @@ impl<'a> Attributes<'a> {
         attribute.map(|attribute| one(attribute, attribute.i, name)).transpose()
     }
 
-    /// Takes a float attribute. Returns its bits.
+    /// Takes a float, as its bits.
     pub(super) fn float(&mut self, name: &str) -> Checked<Option<u32>> {
         let attribute = self.take(name, attribute_type::FLOAT)?;
         attribute.map(|attribute| one(attribute, attribute.f, name)).transpose()
@@ -120,12 +118,12 @@ impl<'a> Attributes<'a> {
         Ok(self.take(name, attribute_type::INTS)?.map(|attribute| attribute.ints.as_slice()))
     }
 
-    /// Takes an attribute that is a list of floats. Returns their bits.
+    /// Takes a list of floats, as their bits.
     pub(super) fn floats(&mut self, name: &str) -> Checked<Option<&'a [u32]>> {
         Ok(self.take(name, attribute_type::FLOATS)?.map(|attribute| attribute.floats.as_slice()))
     }
 
-    /// Takes an attribute that is a list of strings. They need not be UTF-8.
+    /// Takes strings, which need not be UTF-8.
     pub(super) fn strings(&mut self, name: &str) -> Checked<Option<&'a [Bytes]>> {
         Ok(self.take(name, attribute_type::STRINGS)?.map(|attribute| attribute.strings.as_slice()))
     }
@@ -138,7 +136,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Takes a graph attribute. It is an error if the attribute is absent.
+    /// Takes a graph, which must be present.
     pub(super) fn graph(&mut self, name: &str) -> Checked<&'a Graph> {
         match self.take(name, attribute_type::GRAPH)? {
             Some(Attribute { g: Some(graph), .. }) => Ok(graph),
@@ -147,7 +145,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the only remaining attribute; `None` if there are none or several.
+    /// Returns the only remaining attribute, if there is one.
     pub(super) fn only(&self) -> Option<(&'a str, &'a Attribute)> {
         let mut all = self.left.iter();
         match (all.next(), all.next()) {
@@ -156,12 +154,12 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Drops an attribute without reading it. An example is a hint that old versions gave to runtimes.
+    /// Drops an attribute without reading it, such as a hint of old versions for runtimes.
     pub(super) fn ignore(&mut self, name: &str) {
         self.left.remove(name);
     }
 
-    /// Returns an error if attributes remain that have not been read, because their effect is unknown.
+    /// Refuses attributes that have not been read, because their effect is unknown.
     pub(super) fn finish(self, kind: &str, opset: i64) -> Checked<()> {
         match self.left.keys().min() {
             Some(name) => wrong!("{kind} of opset {opset} has no attribute {name:?}"),
@@ -170,7 +168,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Returns the value of a scalar attribute. If the attribute's type is stated, a missing value means 0.
+/// A scalar attribute. If its type is stated, a missing value means 0.
 fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Checked<T> {
     match value {
         None if attribute.r#type == attribute_type::UNDEFINED => {
@@ -180,7 +178,7 @@ fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Check
     }
 }
 
-/// Returns the name of an attribute type in `AttributeProto.AttributeType`.
+/// The name in `AttributeProto.AttributeType`.
 fn type_name(r#type: i32) -> String {
     const NAMES: &str = "UNDEFINED FLOAT INT STRING TENSOR GRAPH FLOATS INTS STRINGS TENSORS GRAPHS \
         SPARSE_TENSOR SPARSE_TENSORS TYPE_PROTO TYPE_PROTOS";

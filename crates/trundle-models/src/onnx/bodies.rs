@@ -1,4 +1,4 @@
-//! Graphs inside nodes: the branches of an If, and the bodies of a Loop and of a Scan.
+//! Graphs inside nodes: branches of an If, bodies of a Loop or Scan.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,6 @@ use crate::order::sorted_nodes;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Body, BodyValue, Node, Operator, PartialShape, Result, ScanAxis, ValueId};
 
-/// The graphs inside a node, with the attributes of the node.
 enum Holder<'a> {
     If([&'a proto::Graph; 2]),
     Loop(&'a proto::Graph),
@@ -45,7 +44,7 @@ impl<'a> Builder<'a> {
                 body(then, "then_branch", "then", 0, gives)?,
                 body(otherwise, "else_branch", "else", 0, gives)?,
             ]),
-            // A body has two inputs for M and cond, even if the file omits these inputs of the node.
+            // The body has inputs for M and cond even if the node omits them.
             Holder::Loop(graph) => {
                 Operator::Loop(body(graph, "body", "body", inputs.len().max(2), 1 + gives)?)
             }
@@ -56,7 +55,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Reads an attribute graph, which takes and gives this many tensors. Its constants, which do not change between
+    /// Reads an attribute graph with this many inputs and outputs. Its constants, which do not change between
     /// iterations, go in front of the node. `label` names the graph in messages, and `path` is the prefix of the names
     /// of its nodes.
     fn body(
@@ -69,8 +68,7 @@ impl<'a> Builder<'a> {
     ) -> Result<Body> {
         let of_graph = |problem: Problem| problem.of(label);
         self.check_graph(graph, sizes, scope).map_err(of_graph)?;
-        // Messages about an input or output of the graph repeat the label, so the label counts for each of
-        // them.
+        // Messages repeat the label for each input and output.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
         let before = std::mem::replace(&mut scope.path, path);
@@ -124,7 +122,7 @@ impl<'a> Builder<'a> {
             return unsupported!("sparse initializers are not supported");
         }
         self.check_depth()?;
-        // A function may be inlined many times, each time with a copy of its graphs.
+        // A function may be inlined many times, each time with its graphs.
         if scope.parameters.is_some() {
             self.growth.node(graph.initializer.len() + takes + gives, 0)?;
         }
@@ -180,7 +178,7 @@ fn scan<'a>(
     Ok(Holder::Scan { body, cuts, stacks })
 }
 
-/// Reads `count` axes and `count` directions. The default is the first axis, forward.
+/// Reads `count` axes and directions (default: the first axis, forward).
 fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
     let mut list = |name: &str| match attributes.ints(name)? {
         None => Ok(vec![0; count]),
@@ -196,12 +194,12 @@ fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<
     axes.into_iter().zip(directions).map(axis).collect()
 }
 
-/// Reads the type and shape that the file states. Either may be missing.
+/// Reads the type and shape; the file may omit either.
 fn body_value(info: &proto::ValueInfo, value: ValueId, what: &str) -> Result<BodyValue> {
     let unknown = BodyValue { value, element: None, shape: PartialShape::Unknown };
     let Some(r#type) = &info.r#type else { return Ok(unknown) };
     only_tensor(r#type, what)?;
-    // Some exporters omit a type that they do not know.
+    // Some exporters omit unknown types.
     if r#type.tensor.as_ref().is_none_or(|tensor| tensor.elem_type == 0) {
         return Ok(unknown);
     }

@@ -1,4 +1,4 @@
-//! Builds the nodes of a model from the nodes of its graph, and inlines function calls.
+//! Builds the nodes of a model, and inlines function calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,14 +17,13 @@ use crate::{Error, Node, Operator, Result, ValueId};
 /// The maximum nesting depth of function calls and attribute graphs.
 const DEEPEST: usize = 64;
 
-/// Collects nodes in the file's order.
 pub(super) struct Builder<'a> {
     functions: Functions<'a>,
     pub(super) tensors: Tensors<'a>,
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
     pub(super) growth: Growth,
-    /// The functions that are being inlined. Each function is called by the function before it.
+    /// The functions that are being inlined, each called by the one before it.
     calls: Vec<&'a proto::Function>,
     /// How many attribute graphs enclose the current nodes.
     pub(super) graphs: usize,
@@ -71,11 +70,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds `nodes`, which may be in any order. If `given` has a value for the name of an output, the
-    /// output becomes that value.
+    /// Adds `nodes`, which may be in any order. An output whose name is in `given` becomes the value there.
     ///
     /// # Errors
-    /// If a node is malformed or not supported, or if a name is defined twice or not at all.
+    /// If a node is malformed or not supported, or a name is defined twice or not at all.
     pub(super) fn add(
         &mut self,
         nodes: &'a [proto::Node],
@@ -123,14 +121,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Reads the attributes of a node. First counts the memory of the node towards the limit.
+    /// Counts the memory of a node, then reads its attributes.
     fn attributes(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Checked<Attributes<'a>> {
         let in_function = scope.parameters.is_some();
         if in_function {
             let parts = node.input.len() + node.output.len() + node.attribute.len();
             self.growth.node(parts, scope.path.len() + node.name.len())?;
         } else {
-            // Outside of functions, the number of nodes is limited by the size of the file.
+            // Outside of functions, the size of the file limits the number of nodes.
             self.growth.path(scope.path.len())?;
         }
         let attributes = Attributes::new(&node.attribute, scope.parameters.as_ref())?;
@@ -152,7 +150,7 @@ impl<'a> Builder<'a> {
         let first = match (domain(&node.domain), versions(kind).next()) {
             ("", Some(first)) if node.overload.is_empty() => first,
             _ if kind.is_empty() => return wrong!("it names no operator"),
-            // `unsupported::refuse` has already reported these nodes by name.
+            // `unsupported::refuse` has already reported these by name.
             _ => return unsupported!("it is not supported"),
         };
         let Some(opset) = scope.opset else {
@@ -200,7 +198,7 @@ impl<'a> Builder<'a> {
         Ok(scope)
     }
 
-    /// Checks that one more function or graph may be nested at this point.
+    /// Limits the nesting of functions and graphs.
     pub(super) fn check_depth(&self) -> Checked<()> {
         if self.calls.len() + self.graphs == DEEPEST {
             return unsupported!("over {DEEPEST} functions and graphs are within each other");
@@ -208,7 +206,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Inlines a function. Its outputs become the values `outputs`.
+    /// Inlines a function whose outputs become `outputs`.
     fn add_body(
         &mut self,
         function: &'a proto::Function,
@@ -218,8 +216,7 @@ impl<'a> Builder<'a> {
         let made: HashSet<&str> =
             function.node.iter().flat_map(|node| &node.output).map(String::as_str).collect();
         let mut given = HashMap::new();
-        // Two kinds of outputs need a copy: an output that is also an input, and a value that is listed as
-        // several outputs.
+        // An output that is also an input needs a copy, and so does a value that is listed as several outputs.
         let mut copies = Vec::new();
         for (name, output) in function.output.iter().zip(outputs) {
             if made.contains(name.as_str()) && !given.contains_key(name.as_str()) {
@@ -257,7 +254,6 @@ fn inputs(node: &proto::Node, scope: &Scope) -> Checked<Vec<Option<ValueId>>> {
     node.input.iter().map(value).collect()
 }
 
-/// Returns the name of a node, or of its first named output.
 pub(super) fn name(node: &proto::Node) -> &str {
     match node.name.as_str() {
         "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
@@ -265,13 +261,12 @@ pub(super) fn name(node: &proto::Node) -> &str {
     }
 }
 
-/// Returns the graphs inside a node.
 pub(super) fn attribute_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
     node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }
 
-/// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if the node has no operator.
-/// Text from the file is escaped, because messages are printed on terminals.
+/// The node's name in messages: `Transpose "a/b"`, or `node "a/b"` without an operator. Text from the file is escaped
+/// for terminals.
 pub(super) fn label(node: &proto::Node, path: &str) -> String {
     let kind = if node.op_type.is_empty() { "node" } else { &node.op_type };
     format!("{} {:?}", kind.escape_debug(), format!("{path}{}", name(node)))

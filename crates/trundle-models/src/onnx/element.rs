@@ -11,9 +11,9 @@ pub(super) struct TensorType {
     number: i32,
     /// The name in `TensorProto.DataType`.
     pub(super) name: &'static str,
-    /// The element type of this library; `None` if it is not supported.
+    /// `None` if it is not supported.
     element: Option<ElementType>,
-    /// The field that holds the elements if they are not in `raw_data`.
+    /// Holds the elements that are not in `raw_data`.
     pub(super) field: Field,
 }
 
@@ -60,8 +60,8 @@ const fn fixed(number: i32, name: &'static str, dtype: DType, field: Field) -> T
 
 /// `TensorProto.DataType`.
 ///
-/// No type of this library has the values of the two FNUZ types, so their elements are moved as opaque
-/// bytes. The 6-bit floats are refused, because no type of this library packs elements in the same way.
+/// The two FNUZ types are moved as opaque bytes, because no type of this library has their values. The 6-bit floats are
+/// refused, because no type of this library is packed like them.
 const TYPES: &[TensorType] = &[
     fixed(1, "FLOAT", DType::F32, Field::Float),
     fixed(2, "UINT8", DType::U8, Field::Int32),
@@ -98,8 +98,7 @@ const TYPES: &[TensorType] = &[
     TensorType { number: 28, name: "FLOAT6E3M2", element: None, field: Field::Int32 },
 ];
 
-/// Looks up a data type by its number. Returns its row and its element type. `what` names the tensor in
-/// messages.
+/// Looks up the row and element type of a number. `what` names the tensor in messages.
 ///
 /// # Errors
 /// If the number is unknown, or its type is not supported.
@@ -116,14 +115,13 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
     Ok((row, element))
 }
 
-/// Returns the number of an element type. If several ONNX types are moved as this type, returns the first
-/// one.
+/// Returns the number of an element type, the first if several ONNX types are moved as this type.
 #[doc(hidden)]
 pub fn number_of(element: ElementType) -> Option<i32> {
     Some(TYPES.iter().find(|row| row.element == Some(element))?.number)
 }
 
-/// Returns the element type that has this number in `TensorProto.DataType`, if it is supported.
+/// Returns the element type with this number in `TensorProto.DataType`, if it is supported.
 #[doc(hidden)]
 pub fn element_of(number: i32) -> Option<ElementType> {
     TYPES.iter().find(|row| row.number == number)?.element

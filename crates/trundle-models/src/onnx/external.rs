@@ -11,18 +11,17 @@ use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Error, Links};
 
-/// The limit on the bytes that a model may read from a file, as a multiple of the file's size. Tensors may
-/// share bytes, but without a limit a small model could fill the memory by reading the same bytes many
-/// times.
+/// The bytes that a model may read from a file, as a multiple of the file's size. Tensors may share bytes, but a small
+/// model must not fill the memory by reading the same bytes many times.
 const MOST_READ: u64 = 4;
 
-/// Reads external data. It reads only files within the model's folder.
+/// Reads external data within the model's folder.
 pub(super) struct ExternalData {
     folder: Option<PathBuf>,
     links: Links,
-    /// The ranges that have been read. Tensors with the same range share memory.
+    /// Ranges that have been read. Equal ranges share memory.
     read: HashMap<Range, Bytes>,
-    /// The number of bytes that have been read from each file.
+    /// The bytes read from each file.
     totals: HashMap<PathBuf, u64>,
 }
 
@@ -33,7 +32,6 @@ struct Range {
     bytes: usize,
 }
 
-/// The range of a file that the entries of a tensor describe.
 struct ExternalRange<'a> {
     location: &'a str,
     offset: u64,
@@ -41,8 +39,7 @@ struct ExternalRange<'a> {
 }
 
 impl ExternalData {
-    /// Reads only files in `folder`, and follows only links that `links` allows. Without a folder, external
-    /// data is refused.
+    /// Reads only from `folder`, through links that `links` allows. Without a folder, external data is refused.
     pub(super) fn new(folder: Option<&Path>, links: Links) -> ExternalData {
         let folder = folder.map(Path::to_owned);
         ExternalData { folder, links, read: HashMap::new(), totals: HashMap::new() }
@@ -117,7 +114,7 @@ impl<'a> ExternalRange<'a> {
                 "location" => external.location = value,
                 "offset" => external.offset = number()?,
                 "length" => external.length = Some(number()?),
-                // The library `onnx` sometimes writes `basepath`, but does not read it.
+                // The library `onnx` sometimes writes `basepath`, but never reads it.
                 "checksum" | "basepath" => (),
                 _ => return wrong!("external data has {key:?}, which is not known"),
             }
@@ -129,7 +126,7 @@ impl<'a> ExternalRange<'a> {
     }
 }
 
-/// Converts `location` to a path. Refuses invalid paths and paths that lead outside the folder.
+/// Refuses invalid paths, and paths that lead outside the folder.
 fn within_folder(location: &str) -> Checked<&Path> {
     if location.contains('\0') {
         return wrong!("external data is in {location:?}, which is not a file name");

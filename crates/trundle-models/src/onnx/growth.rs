@@ -2,17 +2,15 @@
 
 use crate::problem::{Checked, unsupported};
 
-/// The limit on the memory of all inlined function calls and long names, in bytes. It allows more than a
-/// hundred thousand nodes. Without a limit, functions that call functions could expand a small file to any
-/// size.
+/// The limit in bytes for all inlined function calls and long names. It allows more than a hundred thousand nodes.
+/// Without it, functions that call functions could expand a small file to any size.
 const MOST: usize = 64 << 20;
 
-/// The estimated memory, in bytes, of a node (`NODE`), and of each of its inputs, outputs and attributes
-/// (`PART`).
+/// Estimated bytes of a node (`NODE`), and of each input, output and attribute (`PART`).
 const NODE: usize = 512;
 const PART: usize = 64;
 
-/// The number of bytes that remain.
+/// The remaining bytes.
 pub(super) struct Growth(usize);
 
 impl Growth {
@@ -20,8 +18,7 @@ impl Growth {
         Growth(MOST)
     }
 
-    /// Counts a node with `parts` inputs, outputs and attributes, and `bytes` further bytes. It is an error
-    /// if this exceeds the limit.
+    /// Counts a node with `parts` inputs, outputs and attributes, and `bytes` further bytes.
     pub(super) fn node(&mut self, parts: usize, bytes: usize) -> Checked<()> {
         match self.take(PART.saturating_mul(parts).saturating_add(NODE).saturating_add(bytes)) {
             true => Ok(()),
@@ -32,7 +29,7 @@ impl Growth {
         }
     }
 
-    /// Counts the prefix of a node's name, which consists of the names of the enclosing nodes.
+    /// Counts the prefix of a node's name: the names of the enclosing nodes.
     pub(super) fn path(&mut self, bytes: usize) -> Checked<()> {
         match self.take(bytes) {
             true => Ok(()),
@@ -43,7 +40,7 @@ impl Growth {
         }
     }
 
-    /// Takes `bytes` from the remaining bytes. Returns false, and takes nothing, if fewer remain.
+    /// Takes `bytes`, or returns false if fewer remain.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);

@@ -1,8 +1,7 @@
 //! ONNX models.
 //!
-//! The format is <https://github.com/onnx/onnx/blob/main/docs/IR.md>. Files are untrusted. Sizes in a file
-//! are checked before memory is allocated for them. A file with unknown content is refused; unknown content
-//! is never skipped.
+//! The format is <https://github.com/onnx/onnx/blob/main/docs/IR.md>. Files are untrusted: sizes are checked before
+//! memory is allocated for them, and unknown content is refused, not skipped.
 
 mod arithmetic;
 mod attributes;
@@ -46,8 +45,7 @@ use crate::links::folder_of;
 use crate::order::sorted_nodes;
 use crate::{ElementType, Error, Input, Links, Model, Output, Result};
 
-/// The newest IR version that this reader knows. Later versions may add fields that change the meaning of
-/// other fields.
+/// The newest IR version that this reader knows. Later versions may change the meaning of fields.
 const NEWEST_IR: i64 = 14;
 
 /// Reads the ONNX model in the file `path`. External data is read only from the model's folder.
@@ -60,7 +58,7 @@ pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Reads a model as [`read`] does. External data may be a link, if `links` allows its destination.
+/// Like [`read`], but external data may be links to destinations that `links` allows.
 ///
 /// # Errors
 /// As [`read`].
@@ -79,8 +77,8 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
 
 /// Reads a [part](Model::is_part) of an ONNX model from memory, with inputs of the given element types.
 ///
-/// The types are in the order of the model's inputs. The model may omit the types and shapes of inputs; a
-/// type that it states must be equal to the given one. External data is refused.
+/// The types are in the order of the model's inputs. The model may omit types and shapes; a stated type must be equal
+/// to the given one. External data is refused.
 ///
 /// # Errors
 /// As [`read`]; also [`Error::Input`] if the number of inputs differs, or if the model states a different
@@ -126,7 +124,7 @@ fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData
     model_of(graph, functions, opset, external)
 }
 
-/// Decodes a file. Returns the model without its graph, and the graph.
+/// Returns the model without its graph, and the graph.
 fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     let mut model = proto::Model::decode(bytes)
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
@@ -138,7 +136,7 @@ fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     Ok((model, graph))
 }
 
-/// Builds the model of a graph. All operators of the graph must be supported.
+/// All operators must be supported.
 fn model_of(
     graph: &proto::Graph,
     functions: Functions<'_>,
@@ -167,7 +165,7 @@ fn malformed(problem: impl Into<String>) -> Error {
     Error::Malformed(problem.into())
 }
 
-/// Checks the IR version of a model. Returns the version of ONNX's own operators that the model imports.
+/// Checks the IR version, and returns the imported version of ONNX's own operators.
 fn opset(model: &proto::Model) -> Result<Option<i64>> {
     match model.ir_version {
         None => Err(malformed("not an ONNX model: it has no ir_version")),
@@ -180,7 +178,7 @@ fn opset(model: &proto::Model) -> Result<Option<i64>> {
     }
 }
 
-/// Returns the graph's inputs that have no initializer.
+/// Inputs without an initializer.
 fn inputs<'a>(
     graph: &'a proto::Graph,
     initializers: &HashSet<&str>,

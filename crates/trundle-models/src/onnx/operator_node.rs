@@ -1,24 +1,23 @@
-//! The description of a node that is passed to the functions in the operator tables.
+//! Nodes as the functions in the operator tables get them.
 
 use super::attributes::Attributes;
 use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{IntegerTypes, Integers, Operator, ValueId};
 
-/// A version of an operator: its name, its first opset, and a function that converts it to an [`Operator`].
+/// A version of an operator, since the opset `since`, and its conversion to an [`Operator`].
 pub(super) struct OperatorVersion {
     pub(super) name: &'static str,
     pub(super) since: i64,
-    /// The names of the required and of the optional inputs; `None` allows any inputs.
+    /// Required and optional inputs; `None` allows any inputs.
     pub(super) inputs: Option<[&'static [&'static str]; 2]>,
-    /// Whether the operator has exactly one output. Otherwise `read` checks the outputs.
+    /// Otherwise `read` checks the outputs.
     pub(super) one_output: bool,
     pub(super) read: Read,
 }
 
 type Read = fn(&mut OperatorNode) -> Checked<Operator>;
 
-/// Builds a version with one output.
 pub(super) const fn version(
     name: &'static str,
     since: i64,
@@ -29,20 +28,18 @@ pub(super) const fn version(
     OperatorVersion { name, since, inputs: Some([required, optional]), one_output: true, read }
 }
 
-/// A node whose operator is one of ONNX's own.
+/// A node of ONNX's own operators.
 pub(super) struct OperatorNode<'c, 'a> {
     pub(super) opset: i64,
-    /// The inputs of the node; `None` for an omitted input.
+    /// `None` for an omitted input.
     pub(super) inputs: &'c [Option<ValueId>],
-    /// The number of outputs.
     pub(super) outputs: usize,
-    /// The attributes that have not been read yet.
+    /// Attributes that have not been read yet.
     pub(super) attributes: Attributes<'a>,
     pub(super) tensors: &'c mut Tensors<'a>,
 }
 
 impl OperatorNode<'_, '_> {
-    /// Refuses inputs and outputs that do not match `version`.
     pub(super) fn check(&self, version: &OperatorVersion) -> Checked<()> {
         if version.one_output && self.outputs != 1 {
             return wrong!("it lists {} outputs, but produces one", self.outputs);
@@ -61,7 +58,7 @@ impl OperatorNode<'_, '_> {
         Ok(())
     }
 
-    /// Returns the list of integers that an input holds; `None` if the input is omitted.
+    /// The list of integers in an input, unless the input is omitted.
     pub(super) fn optional_list(&self, input: usize, types: IntegerTypes) -> Option<Integers> {
         self.has(input).then_some(Integers::Input { input, types })
     }
@@ -70,18 +67,17 @@ impl OperatorNode<'_, '_> {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
-    /// Takes the attribute `axis`. Returns `default` if it is absent.
     pub(super) fn axis(&mut self, default: i64) -> Checked<i64> {
         Ok(self.attributes.int("axis")?.unwrap_or(default))
     }
 
-    /// Takes an attribute that is a list of integers; `None` if it is absent.
+    /// Takes the list of integers in an attribute, if present.
     pub(super) fn given(&mut self, attribute: &str) -> Checked<Option<Integers>> {
         let ints = self.attributes.ints(attribute)?;
         Ok(ints.map(|ints| Integers::Given(ints.to_vec())))
     }
 
-    /// Takes an attribute that is a list of integers. It is an error if the attribute is absent.
+    /// Takes the list of integers in a required attribute.
     pub(super) fn required(&mut self, attribute: &str) -> Checked<Integers> {
         self.given(attribute)?.ok_or_else(|| missing(attribute))
     }

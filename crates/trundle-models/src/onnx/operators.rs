@@ -1,8 +1,7 @@
 //! ONNX's operators that move elements, in each of their versions.
 //!
-//! The source is <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new
-//! versions of an operator only add element types. This table accepts all element types and negative axes
-//! in every version.
+//! After <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new versions of an
+//! operator only add element types. This table accepts all element types and negative axes in every version.
 
 use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
@@ -22,7 +21,7 @@ use crate::{
     Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
-/// The operators that move elements, sorted by name; the oldest version of an operator comes first.
+/// Sorted by name, oldest version first.
 pub(super) const OPERATORS: &[OperatorVersion] = &[
     version("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
     OperatorVersion { inputs: None, ..version("Concat", 1, &[], &[], concat) },
@@ -86,7 +85,7 @@ pub(super) fn is_holder(node: &proto::Node) -> bool {
     is_own && HOLDERS.contains(&node.op_type.as_str())
 }
 
-/// Returns the versions of the operator `name`, oldest first.
+/// Oldest first.
 pub(super) fn versions(name: &str) -> impl DoubleEndedIterator<Item = &'static OperatorVersion> {
     OPERATORS.iter().chain(ARITHMETIC).filter(move |version| version.name == name)
 }
@@ -95,17 +94,16 @@ pub(super) fn is_known(name: &str) -> bool {
     versions(name).next().is_some()
 }
 
-/// Lists the names of the operators that move elements, for messages.
 pub(super) fn names() -> String {
     let mut names: Vec<&str> = OPERATORS.iter().map(|version| version.name).collect();
-    // Operators that contain graphs are not in the table.
+    // Operators with graphs are not in the table.
     names.extend(HOLDERS);
     names.sort_unstable();
     names.dedup();
     names.join(", ")
 }
 
-/// The list of integers that an input of type i64 holds.
+/// The list in an input of type i64.
 fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I64 }
 }
@@ -139,8 +137,7 @@ fn space_to_depth(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::SpaceToDepth { block, order })
 }
 
-/// Reads the block size and the block order. The operators have the attribute `mode` since opset
-/// `mode_since`.
+/// Reads the block size and the block order, which is the attribute `mode` since opset `mode_since`.
 fn blocks(node: &mut OperatorNode, mode_since: i64) -> Checked<(usize, BlockOrder)> {
     let side = node.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
     let mode = if node.opset < mode_since { None } else { node.attributes.text("mode")? };
@@ -155,7 +152,7 @@ fn blocks(node: &mut OperatorNode, mode_since: i64) -> Checked<(usize, BlockOrde
     }
 }
 
-/// Dropout. At inference it copies the data; in training it computes and is refused.
+/// At inference, Dropout copies the data; in training it computes and is refused.
 fn dropout(node: &mut OperatorNode) -> Checked<Operator> {
     node.attributes.float("ratio")?;
     let trains = match node.opset {
@@ -175,7 +172,7 @@ fn dropout(node: &mut OperatorNode) -> Checked<Operator> {
     match node.outputs {
         1 => {}
         2 if node.opset >= 12 => {}
-        // Before opset 12, the specification leaves the mask's values and type undefined.
+        // Before opset 12, the mask's values and type are undefined.
         2 => return unsupported!("the mask of Dropout is supported from opset 12 on"),
         outputs => return wrong!("it lists {outputs} outputs, but produces one or two"),
     }
@@ -196,7 +193,7 @@ fn constant_of_shape(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
-/// Range. Since opset 27, 16-bit elements are computed in the type that the attribute `stash_type` names.
+/// Since opset 27, `stash_type` names the type in which 16-bit elements are computed.
 fn range(node: &mut OperatorNode) -> Checked<Operator> {
     let stash = if node.opset < 27 { None } else { node.attributes.int("stash_type")? };
     let single = match stash {
@@ -215,7 +212,7 @@ fn shape(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
 }
 
-/// Einsum. It is supported only if it permutes the axes of one tensor.
+/// Supported only if it permutes the axes of one tensor.
 fn einsum(node: &mut OperatorNode) -> Checked<Operator> {
     let equation = node.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
     match order_of(equation) {
@@ -226,8 +223,7 @@ fn einsum(node: &mut OperatorNode) -> Checked<Operator> {
     }
 }
 
-/// Returns the axis order of an equation that only permutes axes: each letter occurs exactly once on each
-/// side.
+/// The axis order, if each letter occurs exactly once on each side.
 pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (from, to) = equation.split_once("->")?;
@@ -239,7 +235,7 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
 }
 
-/// `EyeLike`. It uses only the shape and the element type of its input.
+/// Uses only the shape and the element type of its input.
 fn eye_like(node: &mut OperatorNode) -> Checked<Operator> {
     let element = match node.attributes.int("dtype")? {
         None => None,
@@ -261,8 +257,8 @@ fn expand(_: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
 
-/// Returns the mode of a Pad that repeats elements; `None` for constant padding. The padding may be larger
-/// than the data, as in numpy, which the specification refers to.
+/// The mode of a Pad that repeats elements; `None` for constant padding. As in numpy, which the specification refers
+/// to, the padding may be larger than the data.
 fn pad_elements(node: &mut OperatorNode) -> Checked<Option<PadMode>> {
     let mode = match node.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
@@ -285,12 +281,11 @@ fn pad(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Pad { pads, axes, value })
 }
 
-/// Pad of opsets 1 and 2. Its value is a float, whatever the element type is.
+/// In opsets 1 and 2, the value is a float, whatever the element type is.
 fn pad_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
     let elements = pad_elements(node)?;
     let pads = Pads::Both(node.required(if node.opset < 2 { "paddings" } else { "pads" })?);
-    // The bits of positive zero, the default, are all 0. This is also the default of the operator, so no
-    // value is needed.
+    // The default is positive zero, whose bits are all 0. The operator has the same default.
     let bits = node.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
     Ok(match elements {
@@ -342,8 +337,7 @@ fn scatter_nd(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::ScatterNd)
 }
 
-/// Returns an error if there is a reduction, such as adding updates, because it computes. The attribute
-/// exists since opset `since`.
+/// Refuses reductions, such as adding updates, because they compute. The attribute exists since opset `since`.
 fn no_reduction(node: &mut OperatorNode, since: i64) -> Checked<()> {
     let reduction = if node.opset < since { None } else { node.attributes.text("reduction")? };
     match reduction {
@@ -403,7 +397,7 @@ fn split(node: &mut OperatorNode) -> Checked<Operator> {
     }
     let axis = Integers::Given(vec![node.axis(0)?]);
     let by_attribute = if node.opset < 13 { node.attributes.ints("split")? } else { None };
-    // In opset 1, the sizes have the type of the data, which is a float type.
+    // In opset 1, the sizes have the data's type, a float.
     let types = if node.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
     let count = if node.opset < 18 { None } else { node.attributes.int("num_outputs")? };
     let parts = match (by_attribute, node.optional_list(1, types), count) {
@@ -421,7 +415,7 @@ fn split(node: &mut OperatorNode) -> Checked<Operator> {
             }
             Parts::LastSmaller
         }
-        // Opset 18 requires one of the two, but runtimes also accept neither.
+        // Opset 18 requires one of the two, but runtimes accept neither, too.
         (None, None, None) => Parts::Equal,
         _ => return wrong!("it states the sizes of its parts twice"),
     };
@@ -437,7 +431,7 @@ fn squeeze(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Squeeze { axes, keeps_others: false })
 }
 
-/// Tile before opset 6. Its inputs `tiles` and `axis` have the type of the data, which may be a float type.
+/// Before opset 6, `tiles` and `axis` have the data's type, which may be a float.
 fn tile_axis(_: &mut OperatorNode) -> Checked<Operator> {
     let number = |input| Integers::Input { input, types: IntegerTypes::Numbers };
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })

@@ -1,4 +1,4 @@
-//! The versions of the operator sets that a graph uses.
+//! Versions of operator sets.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,11 +6,11 @@ use std::collections::hash_map::Entry;
 use super::proto::OperatorSetId;
 use crate::{Error, Result};
 
-/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). Later versions may change
-/// the meaning of an operator.
+/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). Later versions may change their
+/// meaning.
 pub(super) const NEWEST: i64 = 28;
 
-/// Normalizes the name of a domain. ONNX's own domain has two names.
+/// ONNX's own domain has two names.
 pub(super) fn domain(name: &str) -> &str {
     match name {
         "ai.onnx" => "",
@@ -18,8 +18,7 @@ pub(super) fn domain(name: &str) -> &str {
     }
 }
 
-/// Returns the version of ONNX's own operators that is imported, if any. `whose` names the owner of the
-/// imports in messages.
+/// Returns the imported version of ONNX's own operators. `whose` names the owner of the imports in messages.
 pub(super) fn imported(imports: &[OperatorSetId], whose: &str) -> Result<Option<i64>> {
     let mut versions = HashMap::new();
     for import in imports {

@@ -1,15 +1,14 @@
 //! The messages of `onnx.proto` (ONNX 1.23, IR version 14), as far as this reader needs them.
 //!
-//! The field numbers come from that file. Some declarations differ from that file, but not in the
-//! encoding:
+//! The field numbers are those in that file. Some declarations differ, but not the encoding:
 //!
 //! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that every bit
 //!   pattern is preserved.
 //! - Types that are not tensors are kept as bytes, because they are refused.
 //! - Unused fields, such as documentation, are not declared and are skipped.
 //!
-//! The decoder limits the nesting of graphs to about thirty levels. Its memory is proportional to the size
-//! of the file: at most about 150 times the size, for a file of empty tensors that have 2 bytes each.
+//! The decoder limits the nesting of graphs to about thirty levels. Its memory is at most about 150 times the size of
+//! the file, for empty tensors of 2 bytes each.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -97,7 +96,7 @@ pub(super) struct Function {
     pub(super) overload: String,
 }
 
-/// `AttributeProto`. Its field `type` is one of [`attribute_type`].
+/// `AttributeProto`, whose `type` is one of [`attribute_type`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -124,7 +123,7 @@ pub(super) struct Attribute {
     pub(super) ref_attr_name: String,
 }
 
-/// The numbers of `AttributeProto.AttributeType` that this reader uses.
+/// `AttributeProto.AttributeType`, as far as this reader uses it.
 pub(super) mod attribute_type {
     pub(in crate::onnx) const UNDEFINED: i32 = 0;
     pub(in crate::onnx) const FLOAT: i32 = 1;
@@ -137,7 +136,7 @@ pub(super) mod attribute_type {
     pub(in crate::onnx) const STRINGS: i32 = 8;
 }
 
-/// `TensorProto`. Its field `data_type` is one of [`super::element::TYPES`].
+/// `TensorProto`, whose `data_type` is one of [`super::element::TYPES`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Tensor {
     #[prost(int64, repeated, packed = "false", tag = "1")]
@@ -192,7 +191,7 @@ pub(super) struct ValueInfo {
     pub(super) r#type: Option<Type>,
 }
 
-/// `TypeProto`. A file sets exactly one of its fields.
+/// `TypeProto`, with exactly one field.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Type {
     #[prost(message, optional, tag = "1")]
@@ -225,7 +224,7 @@ pub(super) struct TensorShape {
     pub(super) dim: Vec<Dimension>,
 }
 
-/// `TensorShapeProto.Dimension`. A file sets one of its fields, or none.
+/// `TensorShapeProto.Dimension`, with at most one field.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Dimension {
     #[prost(int64, optional, tag = "1")]

@@ -1,4 +1,4 @@
-//! Resize and Upsample in mode "nearest", in all their versions.
+//! Resize and Upsample in mode "nearest".
 
 use super::operator_node::{OperatorNode, missing};
 use crate::problem::{Checked, unsupported, wrong};
@@ -6,7 +6,7 @@ use crate::{
     AspectRatio, Coordinates, Floats, IntegerTypes, Integers, LeastScale, Nearest, Operator,
 };
 
-/// Returns an error for modes that interpolate, because they compute.
+/// Other modes interpolate, which is computation.
 fn only_nearest(node: &mut OperatorNode) -> Checked<()> {
     match node.attributes.text("mode")? {
         None | Some("nearest") => Ok(()),
@@ -14,8 +14,7 @@ fn only_nearest(node: &mut OperatorNode) -> Checked<()> {
     }
 }
 
-/// Builds a resize of the versions that have no coordinate modes. The position in the data is the output
-/// index divided by the scale.
+/// Versions without coordinate modes: the position in the data is the output index divided by the scale.
 fn old_resize(scales: Floats, axes: Option<Integers>, nearest: Nearest) -> Operator {
     Operator::Resize {
         scales: Some(scales),
@@ -32,8 +31,8 @@ fn old_resize(scales: Floats, axes: Option<Integers>, nearest: Nearest) -> Opera
     }
 }
 
-/// Resize of opset 10. The specification does not define the rounding. If the output is smaller than the
-/// data, the specification's tests and ONNX Runtime round up, and so does this reader.
+/// Opset 10 does not define the rounding. If the output is smaller than the data, the specification's tests and ONNX
+/// Runtime round up, and so does this reader.
 pub(super) fn resize_by_scales(node: &mut OperatorNode) -> Checked<Operator> {
     only_nearest(node)?;
     Ok(old_resize(Floats::Input(1), None, Nearest::Simple))

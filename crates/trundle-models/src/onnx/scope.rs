@@ -7,15 +7,14 @@ use super::proto::Graph;
 use crate::ValueId;
 use crate::problem::{Checked, wrong};
 
-/// The meaning of each name in a list of nodes.
 pub(super) struct Scope<'a> {
-    /// The value of each name; `None` if the name is an input of a function that the call omits.
+    /// `None` for a function's input that the call omits.
     values: HashMap<&'a str, Option<ValueId>>,
     /// The version of ONNX's own operators.
     pub(super) opset: Option<i64>,
-    /// In a function: the attributes that references may name.
+    /// The attributes that references in a function may name.
     pub(super) parameters: Option<Parameters<'a>>,
-    /// The prefix of the nodes' names, which consists of the names of the enclosing nodes.
+    /// The names of the enclosing nodes, a prefix of nodes' names.
     pub(super) path: String,
 }
 
@@ -24,7 +23,7 @@ impl<'a> Scope<'a> {
         Scope { values: HashMap::new(), opset, parameters, path: String::new() }
     }
 
-    /// Defines `name`. It is an error if it is already defined.
+    /// Defines a new name.
     pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
         match self.values.insert(name, value) {
             None => Ok(()),
@@ -32,7 +31,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Leaves an attribute graph: removes its names and restores the previous prefix.
+    /// Removes the names of an attribute graph and restores the previous prefix.
     pub(super) fn leave(&mut self, graph: &'a Graph, path: String) {
         let given = graph.node.iter().flat_map(|node| &node.output);
         let inputs = graph.input.iter().map(|info| &info.name);
@@ -43,7 +42,6 @@ impl<'a> Scope<'a> {
         self.path = path;
     }
 
-    /// Looks up `name`; `None` if it is not defined.
     pub(super) fn get(&self, name: &str) -> Option<Option<ValueId>> {
         self.values.get(name).copied()
     }

@@ -1,4 +1,4 @@
-//! The constants of a model: the file's tensors in each encoding, and values of attributes.
+//! The constants of a model: tensors in each encoding, and values of attributes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::{Constant, Data, ElementType, Error, Result};
 
 pub(super) struct Tensors<'a> {
     external: ExternalData,
-    /// Constants from attributes. The key is the address of the decoded attribute and the name for reading
-    /// it. All calls of a function share the constants of its body.
+    /// Constants from attributes, by the address of the decoded attribute and the name for reading it. All calls of a
+    /// function share those of its body.
     kept: HashMap<(*const Attribute, &'a str), Constant>,
 }
 
-/// The attributes that may hold the value of a Constant, with the first opset of each.
+/// Attributes with the value of a Constant, and their first opsets.
 const FORMS: &[(&str, i64)] = &[
     ("value", 1),
     ("sparse_value", 11),
@@ -42,12 +42,12 @@ impl<'a> Tensors<'a> {
     /// Converts a tensor to a constant. `what` names the tensor in messages.
     ///
     /// # Errors
-    /// If the tensor is malformed, or if its data is in a place where it must not be.
+    /// If the tensor is malformed, or its data is not where it may be.
     pub(super) fn tensor(&mut self, tensor: &proto::Tensor, what: &str) -> Result<Constant> {
         constant(tensor, what, &mut self.external)
     }
 
-    /// Returns the value of a Constant node, which has exactly one attribute.
+    /// A Constant has exactly one attribute.
     pub(super) fn value(
         &mut self,
         attributes: &mut Attributes<'a>,
@@ -112,7 +112,7 @@ fn string_constant(shape: Shape, strings: Arc<[String]>) -> Constant {
     Constant { element: ElementType::String, shape, data: Data::Strings(strings) }
 }
 
-/// Converts `tensor` to a constant. `what` names it in messages, for example `initializer "w"`.
+/// Converts `tensor` to a constant. `what` names it in messages: `initializer "w"`.
 ///
 /// # Errors
 /// If the data does not match the shape, or is not in the field that belongs to its type.
@@ -158,7 +158,7 @@ fn shape(dims: &[i64]) -> Checked<Shape> {
     Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
 }
 
-/// Returns an error if there is data outside of `field`, because it would be unclear which data counts.
+/// With data outside of `field`, it would be unclear which data counts.
 fn check_one_field(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         let other = other.name();
@@ -215,7 +215,7 @@ fn own_bytes(
     Ok(data)
 }
 
-/// Returns the elements in the field for their type, as raw bytes.
+/// The elements in the field for their type, as raw bytes.
 fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<u8>> {
     let width = dtype.width();
     let outside = |value: &dyn std::fmt::Display| {
@@ -239,7 +239,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
             }
         }
         Field::Int32 => {
-            // For packed types, an entry holds one byte of packed elements.
+            // For packed types, an entry is one byte of packed elements.
             for value in &tensor.int32_data {
                 if !fits(*value, width) {
                     return Err(outside(value).into());
@@ -252,7 +252,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
     Ok(bytes)
 }
 
-/// Whether `value` fits into `width` bytes as a signed or as an unsigned number. Files contain both.
+/// Files contain both signed and unsigned numbers.
 fn fits(value: i32, width: usize) -> bool {
     let bits = 8 * width.min(4);
     let value = i64::from(value);

@@ -1,4 +1,4 @@
-//! Finds the nodes of a model that this reader does not support.
+//! Nodes that this reader does not support.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,17 +12,16 @@ use super::proto;
 use crate::Result;
 use crate::survey::{Survey, Why, depends};
 
-/// Operators that move elements, but have no supported form or only some.
+/// Supported not at all, or only in some forms.
 const MOVES: [&str; 3] = ["BitCast", "Compress", "Unique"];
 
-/// Operators whose output shape depends on the elements of an input.
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Operators on lists of tensors.
 const HOLDS: [&str; 4] = ["ConcatFromSequence", "SplitToSequence", "StringSplit", "ZipMap"];
 
-/// Returns an error that names all unsupported nodes, if there are any. The nodes of a function are counted
-/// once, however often it is called.
+/// Refuses a model with unsupported nodes, and names all of them. A function's nodes count once, however often it is
+/// called.
 pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> Result<()> {
     let mut survey = Survey::default();
     let mut left = vec![&graph.node[..]];
@@ -50,7 +49,7 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
     survey.finish(&names())
 }
 
-/// Returns why a node is not supported, and how messages name its operator; `None` for a supported node.
+/// Why a node is not supported, and its operator in messages; `None` for a supported node.
 pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
     let kind = node.op_type.escape_debug();
     let domain = domain(&node.domain);
@@ -67,8 +66,7 @@ pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
     (!is_read).then(|| (why(node), kind.to_string()))
 }
 
-/// Adds the arithmetic nodes that use elements of the graph's inputs. The nodes must be in the order that
-/// ONNX requires.
+/// Adds arithmetic on elements of the graph's inputs. Nodes must be in the order that ONNX requires.
 fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
     let initializers: HashSet<&str> =
         graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
@@ -102,7 +100,7 @@ fn why(node: &proto::Node) -> Why {
     }
 }
 
-/// Whether a node is an Einsum that does more than permute the axes of one tensor.
+/// Whether an Einsum does more than permute the axes of one tensor.
 fn is_einsum_that_computes(node: &proto::Node) -> bool {
     let equation =
         || node.attribute.iter().find(|attribute| attribute.name == "equation")?.s.as_deref();
@@ -110,7 +108,7 @@ fn is_einsum_that_computes(node: &proto::Node) -> bool {
     node.op_type == "Einsum" && (node.input.len() != 1 || orders().is_none())
 }
 
-/// Returns the mode of a resize, if it interpolates.
+/// The mode of a resize, if it interpolates.
 fn mode_that_computes(node: &proto::Node) -> Option<Cow<'_, str>> {
     if !matches!(node.op_type.as_str(), "Resize" | "Upsample") || !node.overload.is_empty() {
         return None;

@@ -1,13 +1,13 @@
-//! Reads the element types and shapes that a file states for values.
+//! Element types and shapes that a file states.
 
 use super::element::element_type;
 use super::proto;
 use crate::{Dimension, ElementType, Error, PartialShape, Result};
 
-/// Reads the element type and shape of a tensor. `what` names the tensor in messages.
+/// Reads the element type and shape of a tensor. `what` names it in messages.
 ///
 /// # Errors
-/// If the value is not a tensor, if its type is missing, or if its type or shape is invalid.
+/// If the value is not a tensor, its type is missing, or its type or shape is invalid.
 pub(super) fn tensor_type(
     info: &proto::ValueInfo,
     what: &str,
@@ -27,7 +27,6 @@ pub(super) fn tensor_type(
     Ok((element, shape))
 }
 
-/// An entry that has only a name.
 pub(super) fn named(name: &str) -> proto::ValueInfo {
     proto::ValueInfo { name: name.to_owned(), r#type: None }
 }
@@ -37,10 +36,10 @@ pub(super) fn without_shape(elem_type: i32) -> proto::Type {
     proto::Type { tensor, ..proto::Type::default() }
 }
 
-/// Returns an error for types that are not tensors.
+/// Refuses types that are not tensors.
 ///
 /// # Errors
-/// [`Error::Unsupported`]. Its message names the kind of the type.
+/// [`Error::Unsupported`], which names the kind of type.
 pub(super) fn only_tensor(r#type: &proto::Type, what: &str) -> Result<()> {
     let kinds = [
         (&r#type.sequence, "sequence"),
@@ -60,7 +59,7 @@ pub(super) fn only_tensor(r#type: &proto::Type, what: &str) -> Result<()> {
 
 fn dimension(dim: &proto::Dimension, what: &str) -> Result<Dimension> {
     match (dim.dim_value, dim.dim_param.as_deref()) {
-        // The format does not define a size of -1, but some exporters write it for an unknown size.
+        // The format does not define -1, but some exporters write it for an unknown size.
         (Some(-1), _) | (None, None | Some("")) => Ok(Dimension::ANY),
         (Some(size), _) => usize::try_from(size)
             .map(Dimension::Fixed)

@@ -1,4 +1,4 @@
-//! OpenVINO's arithmetic layers. They are supported only on numbers that come from shapes and constants.
+//! OpenVINO's arithmetic layers, supported only on numbers from shapes and constants.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use crate::problem::{Checked, unsupported, wrong};
 const ONE: RangeInclusive<usize> = 1..=1;
 const TWO: RangeInclusive<usize> = 2..=2;
 
-/// The arithmetic layers, sorted by name.
+/// Sorted by name.
 pub(super) const ARITHMETIC: [LayerType; 35] = [
     kind("Abs", 1, ONE, |_, _| unary(Unary::Absolute)),
     kind("Add", 1, TWO, |layer, _| binary(layer, Binary::Add)),
@@ -54,7 +54,7 @@ fn unary(of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// A binary operator. It broadcasts as numpy, or not at all.
+/// Broadcasts as numpy, or not at all.
 fn binary(layer: &Layer, by: Binary) -> Checked<Operator> {
     broadcasts(layer)?;
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
@@ -67,7 +67,7 @@ fn broadcasts(layer: &Layer) -> Checked<()> {
     }
 }
 
-/// Divide. Quotients of integers are rounded down, unless `m_pythondiv` is false.
+/// Quotients of integers are rounded down, unless `m_pythondiv` is false.
 fn divide(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let by = if layer.truth("m_pythondiv", true)? { Binary::FloorDivide } else { Binary::Divide };
     binary(layer, by)
@@ -86,7 +86,7 @@ fn select(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Select))
 }
 
-/// A reduction along axes. An empty list of axes leaves the data unchanged.
+/// An empty list of axes leaves the data unchanged.
 fn reduce(layer: &Layer, by: Binary) -> Checked<Operator> {
     let (axes, keeps_axes) = (integers(1), layer.truth("keep_dims", false)?);
     Ok(Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none: true }))

@@ -1,4 +1,4 @@
-//! Parses XML and enforces limits.
+//! Parses XML with limits.
 
 use roxmltree::{Document, ParsingOptions};
 
@@ -8,11 +8,10 @@ use crate::{Error, Result};
 /// models have a tenth of this number, with about 30 for each layer.
 const MOST_NODES: u32 = 1 << 23;
 
-/// The maximum number of attributes of an element. The parser compares each attribute with all previous
-/// ones, so many attributes would be slow.
+/// The maximum number of attributes of an element. The parser compares each with all previous ones.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// Parses the text of an .xml file. The parser does not recurse, and it refuses document types.
+/// The parser does not recurse, and refuses document types.
 pub(super) fn parse(xml: &str) -> Result<Document<'_>> {
     let refused = |problem: &str| Error::Malformed(format!("not XML of a model: {problem}"));
     check_tags(xml).map_err(|problem| refused(&problem))?;
@@ -23,12 +22,10 @@ pub(super) fn parse(xml: &str) -> Result<Document<'_>> {
     })
 }
 
-/// Refuses XML that would make the parser very slow and that models do not contain: elements with many
-/// attributes, and namespaces, because the parser lists all namespaces for each inner element.
-///
-/// It also refuses comments that contain such XML.
+/// Refuses XML that would make the parser very slow, and comments that contain it: elements with many attributes, and
+/// namespaces, all of which the parser lists for each inner element. Models contain neither.
 fn check_tags(xml: &str) -> std::result::Result<(), String> {
-    // A value cannot contain `<`, so each tag starts here, and no quote is open.
+    // A value cannot contain `<`, so each tag starts here, outside of quotes.
     for tag in xml.split('<').skip(1) {
         let (mut quote, mut attributes, mut name) = (None, 0, 0);
         for (at, byte) in tag.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! Parses the names of element types.
+//! Names of element types.
 
 use trundle_core::DType;
 
@@ -10,8 +10,7 @@ const NAMES: [&str; 25] = [
     "i4", "i64", "i8", "nf4", "string", "u1", "u16", "u2", "u3", "u32", "u4", "u6", "u64", "u8",
 ];
 
-/// Parses the name of a type, as in `element_type="f32"` or in `precision="FP32"` of a port. The error
-/// lists the known names.
+/// Parses a type as in `element_type="f32"`, or in `precision="FP32"` of a port. The error lists the known names.
 pub(super) fn parse(text: &str) -> Result<ElementType, String> {
     let name = text.to_ascii_lowercase();
     let name = match name.as_str() {

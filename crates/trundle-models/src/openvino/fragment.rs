@@ -1,4 +1,4 @@
-//! Reads a single layer in the form of OpenVINO's documentation.
+//! Single layers in the form of OpenVINO's documentation.
 
 use super::document;
 use super::layer::{Layer, Port};
@@ -11,7 +11,7 @@ use crate::{Error, Operator, PartialShape, Result};
 pub struct Fragment {
     /// The layer's type: `Roll`.
     pub kind: String,
-    /// The layer's operator.
+    /// The operator.
     pub operator: Operator,
     /// The shape of each input.
     pub inputs: Vec<PartialShape>,
@@ -21,8 +21,8 @@ pub struct Fragment {
 
 /// Reads a single `<layer>` element from the specification of operators.
 ///
-/// Ids, names, element types and the version may be missing. `...` and `< !--` are accepted where the
-/// specification contains them, although they are not XML.
+/// Ids, names, element types and the version may be missing. `...` and `< !--` are accepted where the specification has
+/// them instead of XML.
 ///
 /// # Errors
 /// [`Error::Malformed`] if the text is not a layer; [`Error::Unsupported`] if its operator does not move

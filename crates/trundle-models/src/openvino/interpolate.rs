@@ -1,14 +1,13 @@
-//! Interpolate in mode "nearest", in all its versions.
+//! Interpolate in mode "nearest".
 //!
-//! The specification of version 1 does not define many cases. OpenVINO converts version 1 to version 4, and
-//! so does this reader.
+//! The specification of version 1 leaves much undefined. OpenVINO converts it to version 4, and so does this reader.
 
 use super::layer::Layer;
 use super::operators::{Operand, integers, optional_integers};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
 
-/// Returns the mode of a layer, if it is an Interpolate that interpolates.
+/// The mode of an Interpolate that computes.
 pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
     let mode = layer.attribute("mode").filter(|_| layer.kind == "Interpolate")?;
     (mode != "nearest").then_some(mode)
@@ -30,7 +29,7 @@ pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     }
 }
 
-/// Interpolate-1. Its sizes are an input, its axes an attribute.
+/// Interpolate-1, with sizes as an input and axes as an attribute.
 fn first(layer: &Layer) -> Checked<Operator> {
     layer.required("axes")?;
     if ["pads_begin", "pads_end"]
@@ -54,7 +53,7 @@ fn first(layer: &Layer) -> Checked<Operator> {
     })
 }
 
-/// Interpolate-4 and -11. `sizes`, `scales` and `axes` are the indices of these inputs.
+/// Interpolate-4 and -11, with the indices of the inputs `sizes`, `scales` and `axes`.
 fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Checked<Operator> {
     let (sizes, scales) = match layer.required("shape_calculation_mode")? {
         "sizes" => (Some(integers(sizes)), None),

@@ -1,4 +1,4 @@
-//! Reads a layer from XML, and its attributes as numbers and words.
+//! Layers in XML, and their attributes.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -10,37 +10,33 @@ use super::shape;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, PartialShape, Result};
 
-/// The newest operation set that this reader knows. A layer of a newer set may have a different meaning.
+/// The newest known operation set. Layers of newer sets may have different meanings.
 const NEWEST_OPSET: u32 = 17;
 
 pub(super) struct Layer<'a> {
-    /// The number of the layer in edges. Layers in documentation may have none.
+    /// The number in edges. Layers in documentation may have none.
     pub(super) id: Option<u64>,
-    /// The layer's name, which may be empty.
+    /// May be empty.
     pub(super) name: &'a str,
-    /// The type of the operator.
+    /// The operator's type.
     pub(super) kind: &'a str,
-    /// The inputs, in the operator's order.
     pub(super) inputs: Vec<Port<'a>>,
-    /// The outputs, in the operator's order.
     pub(super) outputs: Vec<Port<'a>>,
     element: Node<'a, 'a>,
 }
 
-/// A port of a layer, where edges begin or end.
 pub(super) struct Port<'a> {
-    /// The number of the port in edges. It is unique among the layer's inputs, and among its outputs.
+    /// The number in edges, unique among the layer's inputs or among its outputs.
     pub(super) id: u64,
-    /// The name of the element type, if it is stated.
+    /// The element type, if stated.
     pub(super) precision: Option<&'a str>,
-    /// The names of the port's tensor, separated by commas.
+    /// Names of the port's tensor, separated by commas.
     pub(super) names: Option<&'a str>,
-    /// The shape. If a port states no sizes, it may be a scalar or have an unknown rank.
+    /// Without sizes, a port may be a scalar or have an unknown rank.
     pub(super) shape: PartialShape,
 }
 
 impl<'a> Layer<'a> {
-    /// Reads a `<layer>` element.
     pub(super) fn read(element: Node<'a, 'a>) -> Result<Layer<'a>> {
         let name = element.attribute("name").unwrap_or_default();
         let kind = element.attribute("type").unwrap_or_default();
@@ -62,7 +58,7 @@ impl<'a> Layer<'a> {
         Ok(())
     }
 
-    /// Returns the number of the layer's operation set; `None` for a layer without one.
+    /// The number of the layer's operation set, if it has one.
     pub(super) fn opset(&self) -> Checked<Option<u32>> {
         let Some(version) = self.element.attribute("version") else { return Ok(None) };
         let digits = version.strip_prefix("opset").filter(|digits| !digits.starts_with(['0', '+']));
@@ -74,13 +70,11 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns an attribute of the `<layer>` element; the attributes of the operator are in its `<data>`
-    /// element.
+    /// Returns an attribute of `<layer>`; those of the operator are in `<data>`.
     pub(super) fn own_attribute(&self, name: &str) -> Option<&'a str> {
         self.element.attribute(name)
     }
 
-    /// Returns an attribute of the operator, if it is present.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         child(self.element, "data").and_then(|data| data.attribute(name))
     }
@@ -89,7 +83,7 @@ impl<'a> Layer<'a> {
         self.attribute(name).ok_or_else(|| format!("it has no attribute {name:?}").into())
     }
 
-    /// Returns an attribute that is a number, or `default` if it is absent.
+    /// A number, or `default` without the attribute.
     pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Checked<N> {
         self.attribute(name).map_or(Ok(default), |text| parse(name, text))
     }
@@ -98,7 +92,7 @@ impl<'a> Layer<'a> {
         parse(name, self.required(name)?)
     }
 
-    /// Returns an attribute that is a list of numbers separated by commas; an empty list if it is absent.
+    /// Numbers separated by commas; none without the attribute.
     pub(super) fn numbers(&self, name: &str) -> Checked<Vec<i64>> {
         match self.attribute(name).map(str::trim) {
             None | Some("") => Ok(Vec::new()),
@@ -106,7 +100,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns an attribute that is `true`, `false`, `1` or `0` in any case, or `default` if it is absent.
+    /// `true`, `false`, `1` or `0` in any case, or `default` without the attribute.
     pub(super) fn truth(&self, name: &str, default: bool) -> Checked<bool> {
         let Some(text) = self.attribute(name) else { return Ok(default) };
         match text.trim().to_ascii_lowercase().as_str() {
@@ -116,7 +110,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Whether the layer's `<rt_info>` element has the mark `mark`.
+    /// Whether `<rt_info>` has this mark.
     pub(super) fn is_marked(&self, mark: &str) -> bool {
         let Some(marks) = child(self.element, "rt_info") else { return false };
         marks.children().any(|element| {
@@ -124,12 +118,10 @@ impl<'a> Layer<'a> {
         })
     }
 
-    /// Returns an error for a layer that violates the format.
     pub(super) fn malformed(&self, problem: impl Display) -> Error {
         Error::Malformed(format!("{}: {problem}", self.description()))
     }
 
-    /// Returns the error for a problem with the layer.
     pub(super) fn refused(&self, problem: Problem) -> Error {
         match problem {
             Problem::Wrong(problem) => self.malformed(problem),
@@ -137,8 +129,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped,
-    /// because messages are printed on terminals.
+    /// For example `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped for terminals.
     pub(super) fn description(&self) -> String {
         let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
         let name = Some(self.name).filter(|name| !name.is_empty());

@@ -1,16 +1,15 @@
 //! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and a file with the bytes of its
 //! constants.
 //!
-//! Both files are untrusted. Document types (and so entities) and namespaces are refused. The depth of the
-//! XML does not cause recursion. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused, and their
-//! bodies are not read. Memory use depends on the sizes of the files, not on the sizes that they claim.
+//! Both files are untrusted. Document types (and so entities) and namespaces are refused. The depth of the XML causes
+//! no recursion. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without reading the bodies. Memory use
+//! depends on the sizes of the files, not on sizes that they claim.
 //!
 //! - An input has the name of its Parameter layer.
-//! - An output has the first of the following names that exists: the tensor names of its Result layer
-//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that the
-//!   Result reads (in version 10 only, as in OpenVINO), the name of the Result.
-//! - If a name is taken, the next of these names is used. If all are taken, the name is `input_1` or
-//!   `output_1`, or has a higher number.
+//! - An output has the first of these names that exists: the tensor names of its Result layer (`output_names`), the
+//!   names of the port that the Result reads (`names`), the name of the layer that it reads (in version 10 only, as in
+//!   OpenVINO), the name of the Result.
+//! - If a name is taken, the next one is used, and at last `input_1` or `output_1`, or a higher number.
 
 mod arithmetic;
 mod document;
@@ -47,7 +46,7 @@ pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Reads a model as [`read`] does. The .bin file may be a link, if `links` allows its destination.
+/// Like [`read`], but the .bin file may be a link to a destination that `links` allows.
 ///
 /// # Errors
 /// As [`read`].

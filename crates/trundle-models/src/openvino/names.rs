@@ -5,14 +5,13 @@ use std::collections::HashSet;
 #[derive(Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
-    /// The number of names that were generated.
+    /// How many names were generated.
     made: usize,
 }
 
 impl Names {
-    /// Returns the first candidate that is neither empty nor taken. If there is none, returns `otherwise`
-    /// with a number. A number is never added to a name from the file, because that could repeat a long
-    /// name many times.
+    /// Returns the first candidate that is neither empty nor taken, or else `otherwise` with a number. Adding numbers
+    /// to names from the file instead could repeat a long name many times.
     pub(super) fn give(
         &mut self,
         candidates: impl IntoIterator<Item = String>,
@@ -36,7 +35,7 @@ impl Names {
     }
 }
 
-/// Splits a list at commas that do not follow a backslash.
+/// Splits at commas that do not follow a backslash.
 pub(super) fn split(list: &str) -> Vec<String> {
     let (mut names, mut name) = (Vec::new(), String::new());
     let mut letters = list.chars().peekable();

@@ -1,4 +1,4 @@
-//! The table of layers, with the operator that each layer becomes.
+//! The operators that layers become.
 //!
 //! The meanings, defaults and inputs follow the specification of OpenVINO's operation sets.
 
@@ -21,21 +21,20 @@ use crate::{
     PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
-/// The known properties of a layer's input before the model runs.
+/// What is known about a layer's input before the model runs.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
-    /// The element type; `None` in documentation, which does not state it.
+    /// `None` in documentation, which does not state it.
     pub(super) element: Option<ElementType>,
-    /// Whether the input is a Const layer.
+    /// Whether it is a Const layer.
     pub(super) constant: bool,
 }
 
-/// A type of layer.
 pub(super) struct LayerType {
     pub(super) name: &'static str,
-    /// The first operation set that has this type of layer.
+    /// The first operation set with this layer.
     pub(super) since: u32,
-    /// The allowed numbers of inputs and of outputs.
+    /// Allowed numbers of inputs and outputs.
     pub(super) inputs: RangeInclusive<usize>,
     pub(super) outputs: RangeInclusive<usize>,
     pub(super) role: Role,
@@ -43,16 +42,12 @@ pub(super) struct LayerType {
 
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// An input of the model.
     Parameter,
-    /// An output of the model.
     Result,
-    /// A constant of the file.
     Constant,
     Operator(Make),
 }
 
-/// Builds the operator of a layer, given its inputs.
 pub(super) type Make = fn(&Layer, &[Operand]) -> Checked<Operator>;
 
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
@@ -67,7 +62,7 @@ pub(super) const fn kind(
     LayerType { name, since, inputs, outputs: 1..=1, role: Role::Operator(make) }
 }
 
-/// The layers that move elements, sorted by name.
+/// Sorted by name.
 const KINDS: [LayerType; 38] = [
     kind("BatchToSpace", 2, 4..=4, batch_to_space),
     kind("Broadcast", 1, 2..=3, broadcast),
@@ -115,17 +110,15 @@ fn all_kinds() -> impl Iterator<Item = &'static LayerType> {
     KINDS.iter().chain(&ARITHMETIC)
 }
 
-/// Layers that move elements, but have no supported form or only some.
+/// Supported not at all, or only in some forms.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
-/// Layers whose output shape depends on the elements of an input.
 const SHAPES: [&str; 1] = ["NonZero"];
 
-/// Layers that contain graphs.
 const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
 
-/// Returns an error that names all layers of unsupported types, if there are any. If the wiring is known,
-/// it also names arithmetic layers that use elements of inputs.
+/// Refuses a file with layers of unsupported types, and names all of them. With `wiring`, it also names arithmetic on
+/// elements of inputs.
 pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     let mut survey = Survey::default();
     for layer in layers {
@@ -153,7 +146,7 @@ pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     survey.finish(&KINDS.map(|kind| kind.name).join(", "))
 }
 
-/// Adds the arithmetic layers that use elements of the model's inputs.
+/// Adds arithmetic on elements of the model's inputs.
 fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let Ok(order) = order::sorted(layers.len(), reads, |_| String::new()) else { return };
@@ -171,8 +164,7 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
 }
 
 impl LayerType {
-    /// Returns the kind of a layer. It is an error if its type, version or number of ports is not
-    /// supported.
+    /// Refuses a layer whose type, version or number of ports is not supported.
     pub(super) fn of(layer: &Layer) -> Checked<&'static LayerType> {
         let Some(kind) = all_kinds().find(|kind| kind.name == layer.kind) else {
             let known = KINDS.map(|kind| kind.name).join(", ");
@@ -201,18 +193,17 @@ impl LayerType {
     }
 }
 
-/// The list of integers that an input holds, of any integer type.
+/// A list in an input of any integer type.
 pub(super) fn integers(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// The list of integers that an input holds, if the layer has that input.
+/// The list in an input, if the layer has that input.
 pub(super) fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
     (input < layer.inputs.len()).then(|| integers(input))
 }
 
-/// Convert. It moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is
-/// arithmetic.
+/// Convert moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is arithmetic.
 fn convert(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let name = layer.required("destination_type")?;
     let to = element::parse(name)?;
@@ -283,7 +274,7 @@ fn shape_of(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Shape { start: 0, end: None, element })
 }
 
-/// Range. Since operation set 4, the layer states its element type.
+/// Since operation set 4, Range states its element type.
 fn range(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let element = match layer.opset()? {
         Some(..4) => None,
@@ -292,7 +283,7 @@ fn range(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Range { element, single: false })
 }
 
-/// Reads the numeric type that a layer states for its output.
+/// The numeric type of the output.
 fn output_type(layer: &Layer) -> Checked<DType> {
     let name = layer.required("output_type")?;
     match element::parse(name)? {
@@ -301,7 +292,7 @@ fn output_type(layer: &Layer) -> Checked<DType> {
     }
 }
 
-/// Eye, which has no data input.
+/// Eye has no data input.
 fn eye(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
     let batch = (operands.len() > 3).then(|| list(3));
@@ -331,7 +322,7 @@ fn broadcast(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let rule = match layer.attribute("mode").unwrap_or("numpy") {
         "numpy" => BroadcastRule::ToSizes,
         "bidirectional" => BroadcastRule::BothWays,
-        // OpenVINO writes "none" for a Broadcast-1 in mode explicit.
+        // "none" is what OpenVINO writes for a Broadcast-1 in mode explicit.
         "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
         "explicit" | "none" => return wrong!("mode is explicit, and axes_mapping is missing"),
         mode => return wrong!("mode {mode:?} is none of its modes"),
@@ -362,7 +353,7 @@ fn reverse(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
 }
 
 fn gather(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
-    // Gather has batch_dims since version 7. Since version 8, indices out of bounds are allowed.
+    // batch_dims exists since version 7. Since version 8, indices may be out of bounds.
     let version = layer.opset()?.unwrap_or(8);
     let batch_axes = if version < 7 { 0 } else { layer.number("batch_dims", 0)? };
     let rule = if version < 8 { IndexRule::Within } else { IndexRule::ZeroOutside };
@@ -397,8 +388,8 @@ fn slice_scatter(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     })
 }
 
-/// Returns an error if the layer has a reduction, such as adding updates, because it computes. Returns
-/// whether the attribute applies: OpenVINO ignores it before operation set `since`.
+/// Refuses reductions, such as adding updates, because they compute. Returns whether the attribute applies: OpenVINO
+/// ignores it before operation set `since`.
 fn no_reduction(layer: &Layer, since: u32) -> Checked<bool> {
     let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
     match layer.attribute("reduction").filter(|_| is_read) {

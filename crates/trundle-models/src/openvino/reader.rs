@@ -67,8 +67,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     })
 }
 
-/// Returns the kind of a layer. A layer without a version is refused: such layers occur only in
-/// documentation.
+/// Layers without a version occur only in documentation, and are refused.
 fn kind(layer: &Layer) -> Checked<&'static LayerType> {
     let kind = LayerType::of(layer)?;
     match layer.opset()? {
@@ -84,7 +83,7 @@ fn all<'a>(net: Node<'a, 'a>, list: &str, item: &'a str) -> impl Iterator<Item =
 }
 
 struct Reader<'a> {
-    /// Whether an output may be named after a layer.
+    /// Whether outputs may be named after layers.
     names_of_layers: bool,
     layers: Vec<Layer<'a>>,
     kinds: Vec<&'static LayerType>,
@@ -98,14 +97,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Adds a layer. The layers that it reads must have been added before.
+    /// Adds a layer after the layers that it reads.
     fn add(&mut self, at: usize) -> Checked<()> {
         match self.kinds[at].role {
             Role::Parameter => {
                 let element = Some(element(&self.layers[at])?);
                 self.values[at] = vec![self.value(Operand { element, constant: false })];
             }
-            // A layer that reads a Result gets the value that this Result reads.
+            // A reader of a Result gets the value that the Result reads.
             Role::Result => self.values[at] = vec![self.tapped(self.wiring.of(at)[0])],
             Role::Constant => {
                 let constant = self.constant(at)?;
@@ -185,7 +184,7 @@ impl Reader<'_> {
                 let name = names.give(candidates.chain(tensor.into_iter().flatten()), "input");
                 let declared = || {
                     let shape = shape(layer)?;
-                    // Returns an error for sizes that no tensor can have.
+                    // Refuses sizes that no tensor can have.
                     shape.sizes().map(Shape::new).transpose()?;
                     Ok((shape, element(layer)?))
                 };
@@ -197,7 +196,7 @@ impl Reader<'_> {
 
     fn outputs(&self) -> Vec<Output> {
         let mut names = Names::default();
-        // For each tensor, the names that no Result has taken yet.
+        // Each tensor's names that no Result has taken yet.
         let mut tensors: HashMap<Tap, vec::IntoIter<String>> = HashMap::new();
         self.layers_of(|role| matches!(role, Role::Result))
             .map(|(at, layer)| {
@@ -211,7 +210,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Returns possible names for a tensor, the preferred one first.
+    /// Possible names, the preferred one first.
     fn names_of(&self, tap: Tap) -> Vec<String> {
         let giver = &self.layers[tap.layer];
         let mut names: Vec<String> =
@@ -226,8 +225,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the element type of a Parameter or Const layer. Some early files of version 10 state the type of
-/// a constant only in its port.
+/// Some early files of version 10 state the type of a constant only in its port.
 fn element(layer: &Layer) -> Checked<ElementType> {
     let name = layer.attribute("element_type").or(layer.outputs[0].precision);
     let name = name.ok_or_else(|| "it has no attribute \"element_type\"".to_owned())?;

@@ -1,9 +1,7 @@
-//! Parses shapes.
-
 use crate::{Dimension, PartialShape};
 
-/// Parses the shape in an attribute, such as `2,3`, `?,-1` or `1..10,..6,2..`. Empty text means rank 0;
-/// `...` means an unknown rank. Spaces around sizes and brackets around the list are allowed.
+/// Parses a shape such as `2,3`, `?,-1` or `1..10,..6,2..`. Empty text means rank 0; `...` means an unknown rank.
+/// Spaces around sizes and brackets around the list are allowed.
 pub(super) fn parse(text: &str) -> Result<PartialShape, String> {
     let list = text.trim();
     let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
@@ -19,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<PartialShape, String> {
     }
 }
 
-/// Parses a size in an attribute or a port: `4`, `?` or `-1`, `1..10`, `..10`, `1..`.
+/// Parses `4`, `?` or `-1`, `1..10`, `..10`, `1..`.
 pub(super) fn dimension(text: &str) -> Option<Dimension> {
     if matches!(text, "?" | "-1") {
         return Some(Dimension::ANY);

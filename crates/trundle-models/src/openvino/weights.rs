@@ -13,26 +13,26 @@ use crate::links::{folder_of, read_range};
 use crate::problem::{Checked, wrong};
 use crate::{Data, ElementType, Error, Links, Result};
 
-/// The constants of a model may take at most twice the size of the weights, and so many bytes more. Without
-/// a limit, overlapping constants could expand a small file.
+/// Constants may take twice the size of the weights and this many bytes. Without a limit, overlapping constants could
+/// expand a small file.
 const SLACK_BYTES: u64 = 1 << 20;
 
 pub(super) struct Weights<'a> {
     source: Source<'a>,
-    /// The size of the weights in bytes, after it has been determined.
+    /// The size of the weights in bytes, once determined.
     length: OnceCell<u64>,
-    /// The constants that have been read. Equal constants share memory.
+    /// Equal constants share memory.
     read: HashMap<Stored, Data>,
     bytes_read: u64,
 }
 
 enum Source<'a> {
     Bytes(&'a [u8]),
-    /// A file, which is opened for each constant. So a model without constants needs no file.
+    /// Opened for each constant, so that a model without constants needs no file.
     File(PathBuf, Links),
 }
 
-/// The key of a constant. Constants with equal keys are equal.
+/// Constants with equal keys are equal.
 #[derive(PartialEq, Eq, Hash)]
 struct Stored {
     start: u64,
@@ -46,7 +46,7 @@ impl<'a> Weights<'a> {
         Weights::new(Source::Bytes(bytes))
     }
 
-    /// Weights in a file. The file need not exist if no constant is read.
+    /// The file need not exist if no constant is read.
     pub(super) fn file(path: PathBuf, links: Links) -> Weights<'a> {
         Weights::new(Source::File(path, links))
     }
@@ -55,8 +55,8 @@ impl<'a> Weights<'a> {
         Weights { source, length: OnceCell::new(), read: HashMap::new(), bytes_read: 0 }
     }
 
-    /// Returns the elements of a Const layer: `size` bytes from `offset` on. For an empty constant it reads
-    /// nothing, since OpenVINO writes one meaningless byte for it.
+    /// Returns a Const layer's elements: `size` bytes from `offset` on. Nothing is read for an empty constant, for
+    /// which OpenVINO writes one meaningless byte.
     pub(super) fn data(
         &mut self,
         layer: &Layer,
@@ -108,8 +108,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Returns the constant that `make` builds from the bytes. If the constant is in the cache, returns the
-    /// cached one.
+    /// Returns the cached constant, or what `make` builds from the bytes.
     fn once(
         &mut self,
         stored: Stored,
@@ -145,7 +144,7 @@ impl Source<'_> {
         }
     }
 
-    /// Reads bytes. The caller must have checked the range.
+    /// The caller must have checked the range.
     fn read(&self, start: u64, bytes: usize) -> Result<Vec<u8>> {
         match self {
             Source::Bytes(all) => {
@@ -158,9 +157,8 @@ impl Source<'_> {
     }
 }
 
-/// Decodes the strings of a constant. The format is: the count, the start of the first string and the end
-/// of each string, all as u32, then the bytes of the strings. The start and the ends are offsets into the
-/// bytes of the strings.
+/// Decodes strings: their count, the start of the first and the end of each, all as u32, then their bytes, into which
+/// start and ends are offsets.
 fn decoded_strings(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);

@@ -1,4 +1,4 @@
-//! Finds the output that each input of a layer reads.
+//! The output that each input reads.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,6 @@ use roxmltree::Node;
 use super::layer::{Layer, Port, line};
 use crate::{Error, Result};
 
-/// An output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tap {
     /// The layer's index in the file.
@@ -20,7 +19,6 @@ pub(super) struct Tap {
 pub(super) struct Wiring(Vec<Vec<Tap>>);
 
 impl Wiring {
-    /// Reads the `<edge>` elements of a file.
     pub(super) fn read<'a>(
         layers: &[Layer],
         edges: impl Iterator<Item = Node<'a, 'a>>,
@@ -49,13 +47,11 @@ impl Wiring {
         layers.iter().zip(inputs).map(wired).collect::<Result<_>>().map(Wiring)
     }
 
-    /// Returns the outputs that a layer reads.
     pub(super) fn of(&self, layer: usize) -> &[Tap] {
         &self.0[layer]
     }
 }
 
-/// The ports at which edges may begin and end.
 struct Ends {
     layers: HashMap<u64, usize>,
     /// The key is the layer's index and the port's number.
@@ -81,7 +77,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Finds the layer and the port that an edge names. Returns their indices.
+    /// The indices of the layer and the port that an edge names.
     fn end(
         &self,
         layers: &[Layer],

@@ -1,4 +1,4 @@
-//! Operators that move blocks from one axis to others: they split axes, transpose and merge axes.
+//! Moves of blocks between axes: split, transpose and merge axes.
 
 use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
@@ -108,7 +108,7 @@ pub(super) fn space_to_batch(site: &mut Site, block: &Integers, pads: &Pads) -> 
     collected(site, padded, 0, &block[1..], BlockOrder::BlocksFirst)
 }
 
-/// The size of a block along each axis. Along the batch it must be 1.
+/// The size along each axis, 1 along the batch.
 fn sides(site: &mut Site, shape: &Shape, block: &Integers) -> Checked<Vec<usize>> {
     let rank = shape.rank();
     if rank < 2 {
@@ -145,7 +145,7 @@ fn around(
     Ok((unsigned(what, &begins)?, unsigned(what, &ends)?))
 }
 
-/// The sizes of the axes after batch and channels. At least one such axis is required.
+/// The sizes after batch and channels, at least one.
 fn spatial_axes(shape: &Shape, block: usize) -> Checked<&[usize]> {
     if block == 0 {
         return wrong!("the block has size 0");
@@ -164,8 +164,8 @@ fn times(size: usize, factor: usize) -> Checked<usize> {
     size.checked_mul(factor).ok_or_else(|| format!("size {size} times {factor} overflows").into())
 }
 
-/// Moves blocks from an axis to the axes after it. `sides` has the size of a block along each axis after
-/// it. The size of the axis is a multiple of the product of `sides`.
+/// Moves blocks from an axis to the axes after it. `sides` has the size of a block along these, and the axis is a
+/// multiple of their product.
 fn spread(
     site: &mut Site,
     data: TensorId,
@@ -182,7 +182,7 @@ fn spread(
     };
     let mut split = [before, sides, after].concat();
     split.insert(depth_at, depth);
-    // Each axis after `axis` is followed by the axis of the block that merges into it.
+    // The block's axis that merges into an axis after `axis` follows that axis.
     let after_at = axis + 1 + sides.len();
     let mut axes: Vec<usize> = (0..axis).chain([depth_at]).collect();
     axes.extend((0..sides.len()).flat_map(|side| [after_at + side, block_at + side]));
@@ -193,8 +193,7 @@ fn spread(
     rearranged(site, data, split, &axes, merged)
 }
 
-/// Moves blocks from the axes after an axis into that axis; the inverse of [`spread`]. The size of each
-/// axis after it is a multiple of the size of a block along it.
+/// The inverse of [`spread`]: each axis after `axis` is a multiple of the block's size along it.
 fn collected(
     site: &mut Site,
     data: TensorId,
@@ -219,7 +218,7 @@ fn collected(
     rearranged(site, data, split, &axes, merged)
 }
 
-/// Splits axes of the data, transposes it (output axis `i` is axis `axes[i]`), and merges axes.
+/// Splits axes, transposes (output axis `i` is axis `axes[i]`), and merges axes.
 fn rearranged(
     site: &mut Site,
     data: TensorId,

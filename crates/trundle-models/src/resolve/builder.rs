@@ -14,38 +14,38 @@ use crate::{
     Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo, ValueId,
 };
 
-/// The largest number of axes of all tensors together. A file of some kilobytes can have a tensor with
-/// thousands of axes and thousands of nodes that pass it on.
+/// The largest number of axes of all tensors together. A file of some kilobytes can state a rank of thousands and pass
+/// it through thousands of nodes.
 const MOST_AXES: usize = 1 << 21;
 
-/// The largest cost of all loop iterations together. A small file can ask for any number of iterations.
+/// The largest cost of all loop iterations together. A small file can ask for any number.
 const MOST_ITERATED: usize = 1 << 20;
 
 pub(super) struct Builder<'m> {
     pub(super) model: &'m Model,
-    /// The inputs from the caller, which are the first tensors of the program.
+    /// The caller's inputs, the first tensors of the program.
     pub(super) given: &'m [Given<'m>],
     /// The tensors of the values resolved so far.
     pub(super) values: HashMap<ValueId, TensorId>,
-    /// The number of steps that were taken to read lists of integers; at most `MOST_STEPS`.
+    /// Steps taken to read lists of integers; at most `MOST_STEPS`.
     pub(super) steps: usize,
-    /// The number of indices in all scatters; at most `MOST_INDICES`.
+    /// Indices in all scatters; at most `MOST_INDICES`.
     pub(super) indices: usize,
-    /// The constants that have been widened to another type.
+    /// Constants widened to another type.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
     pub(super) program: Program,
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
-    /// Tensors with a known type and shape, but unknown elements.
+    /// Tensors of known type and shape, with unknown elements.
     unknown: HashSet<TensorId>,
-    /// The index of the current iteration of each loop, the outermost loop first.
+    /// The current iteration of each loop, outermost first.
     iterations: Vec<usize>,
     iterated: usize,
 }
 
 impl<'m> Builder<'m> {
-    /// A builder with the model's inputs as its first tensors.
+    /// The model's inputs are the first tensors.
     pub(super) fn new(model: &'m Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
         let mut builder = Builder {
             model,
@@ -87,12 +87,11 @@ impl<'m> Builder<'m> {
         self.infos[id.0].element
     }
 
-    /// The name that the model gives to a tensor.
     pub(super) fn called(&self, id: TensorId) -> &str {
         &self.infos[id.0].name
     }
 
-    /// The constant of a tensor, if the tensor is one of the file's constants.
+    /// The constant of a tensor, if the file has it.
     pub(super) fn file_constant(&self, id: TensorId) -> Option<&Constant> {
         match self.program.tensor(id).made {
             Made::Given(input) => self.constants.get(input.checked_sub(self.given.len())?),
@@ -104,7 +103,7 @@ impl<'m> Builder<'m> {
         matches!(self.program.tensor(id).made, Made::Given(input) if input < self.given.len())
     }
 
-    /// The elements of a tensor that is an input, constant or fill, if they are known.
+    /// The elements of an input, constant or fill, if known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
         match (&self.program.tensor(id).made, self.file_constant(id)) {
             _ if self.unknown.contains(&id) => None,
@@ -115,7 +114,6 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Gives a tensor the name of its node.
     pub(super) fn name(&mut self, id: TensorId, name: &str) {
         name.clone_into(&mut self.infos[id.0].name);
     }
@@ -128,7 +126,7 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    /// Adds a tensor with unknown elements. No output may contain them.
+    /// Adds a tensor with unknown elements, which no output may contain.
     pub(super) fn unknown(
         &mut self,
         name: &str,
@@ -141,7 +139,7 @@ impl<'m> Builder<'m> {
         self.moved(id, IndexMap::broadcast(shape))
     }
 
-    /// Adds a scalar whose bits are all 0.
+    /// All bits are 0.
     pub(super) fn zero(&mut self, element: ElementType) -> Checked<TensorId> {
         let width = width_of(element);
         let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
@@ -153,7 +151,7 @@ impl<'m> Builder<'m> {
         self.moved(from, map)
     }
 
-    /// Applies a map to a tensor. If the map is the identity, this returns the tensor itself.
+    /// The identity returns the tensor itself.
     pub(super) fn moved(&mut self, from: TensorId, map: IndexMap) -> Checked<TensorId> {
         if map.is_identity() {
             return Ok(from);
@@ -163,7 +161,7 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(from))
     }
 
-    /// Changes the shape of a tensor, keeping the row-major order.
+    /// Keeps the row-major order.
     pub(super) fn reshaped(&mut self, from: TensorId, to: &Shape) -> Checked<TensorId> {
         if self.shape(from) == to {
             return Ok(from);
@@ -172,8 +170,8 @@ impl<'m> Builder<'m> {
         self.moved(from, map)
     }
 
-    /// Joins tensors along `axis`. They must agree in element type and in all other sizes. Empty tensors are
-    /// skipped; a single remaining tensor is returned as is.
+    /// Joins tensors that agree in element type and in all other sizes. Empty tensors are skipped, and a single
+    /// remaining one is returned as is.
     pub(super) fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Checked<TensorId> {
         let Some(&first) = parts.first() else { return wrong!("there is nothing to join") };
         let has_size = |part: &TensorId| self.shape(*part)[axis] > 0;
@@ -199,8 +197,7 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(base))
     }
 
-    /// Pads a tensor along each axis with elements of `fill`, a tensor of rank 0. `widths` has the amounts
-    /// before and after.
+    /// Pads each axis with `fill`, a tensor of rank 0. `widths` has the amounts before and after.
     pub(super) fn padded(
         &mut self,
         from: TensorId,
@@ -208,8 +205,7 @@ impl<'m> Builder<'m> {
         fill: TensorId,
     ) -> Checked<TensorId> {
         let blocks = widths.iter().flatten().filter(|width| **width > 0).count();
-        // Counts one join for each block. An axis with two blocks is joined only once, so this is an upper
-        // bound.
+        // One join for each block: an upper bound, because an axis with two blocks is joined only once.
         self.count(2 * blocks * widths.len())?;
         let id = self.program.padded(from, widths, fill)?;
         self.known(id, self.element(from))
@@ -226,12 +222,11 @@ impl<'m> Builder<'m> {
         made
     }
 
-    /// Whether the current nodes are inside a loop.
     pub(super) fn is_iterating(&self) -> bool {
         !self.iterations.is_empty()
     }
 
-    /// Adds the cost of one run of `body` to the total, if the current nodes are inside a loop.
+    /// In a loop, adds the cost of one run of `body`.
     pub(super) fn count_run(&mut self, body: &Body) -> Checked<()> {
         if self.is_iterating() {
             self.iterated = self.iterated.saturating_add(cost(body));
@@ -245,7 +240,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Returns an error, before the first iteration, if `count` iterations would exceed the limit.
+    /// Refuses, before the first iteration, more iterations than the limit allows.
     pub(super) fn check_iterations(&self, body: &Body, count: usize) -> Checked<()> {
         let left = MOST_ITERATED.saturating_sub(self.iterated);
         match cost(body).saturating_mul(count) <= left {
@@ -257,7 +252,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The error for a node. `number` is the node's index in its graph.
+    /// `number` is the node's index in its graph.
     pub(super) fn refused(&self, node: &Node, number: usize, problem: Problem) -> Error {
         let mut label = label(node, number);
         if let Some(iteration) = self.iterations.last() {
@@ -285,10 +280,9 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Records the type of a tensor that was just added. The tensors that it consists of get the same type
-    /// and no names.
+    /// Records the type of an added tensor, and of the tensors that it consists of, which get no names.
     fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
-        // Checks that the size of the tensor in bytes does not overflow.
+        // The size in bytes must not overflow.
         entries(element, self.shape(id))?;
         let info = TensorInfo { element, name: String::new() };
         self.infos.resize(self.program.tensors().len(), info);
@@ -302,8 +296,7 @@ fn cost(body: &Body) -> usize {
     body.nodes.iter().map(of).sum::<usize>() + 1 + body.inputs.len() + body.outputs.len()
 }
 
-/// The name of a node in messages: its operator, followed by its name or, if it has none, its index in its
-/// graph.
+/// A node in messages: its operator, and its name or else its index in its graph.
 fn label(node: &Node, number: usize) -> String {
     let kind = node.kind.escape_debug();
     if node.name.is_empty() {

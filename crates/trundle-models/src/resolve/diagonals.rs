@@ -1,4 +1,4 @@
-//! Trilu and Eye: matrices that depend on a diagonal.
+//! Trilu and Eye.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
@@ -11,13 +11,13 @@ use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, ElementType, EyeSizes, Integers};
 
-/// The largest number of rows that a triangle may divide into data and zeros.
+/// Limits the rows that a triangle divides into data and zeros.
 const MOST_ROWS: usize = 1 << 14;
 
-/// Trilu: keeps the elements on one side of a diagonal, and puts zeros on the other side.
+/// Trilu: the elements on one side of a diagonal, and zeros on the other.
 ///
-/// Each row joins a part of the data and a part of a fill. So no table of elements is needed, and one pass
-/// copies two contiguous ranges for each row.
+/// Each row joins a part of the data and a part of a fill. So there is no table of elements, and one pass copies two
+/// contiguous ranges for each row.
 ///
 /// Source: ONNX's Trilu, opset 14.
 pub(super) fn triangle(
@@ -35,14 +35,13 @@ pub(super) fn triangle(
     }
     let fill = scalar_value(site, None)?;
     let fill = site.builder.moved(fill, IndexMap::broadcast(&shape))?;
-    // A row starts with elements of the first tensor and ends with elements of the second.
+    // A row starts with elements of the first tensor.
     let (parts, more) = if is_upper { ([fill, data], 0) } else { ([data, fill], 1) };
     let first_of = |row: usize| -> usize {
         let count = row as i128 + i128::from(k) + more;
         count.clamp(0, columns as i128).try_into().unwrap_or(columns)
     };
-    // Rows that come from one tensor only: the rows before the first divided row and the rows after the
-    // last.
+    // Rows of one tensor only: before the first divided row, and after the last.
     let within = |row: i128| -> usize { row.clamp(0, rows as i128).try_into().unwrap_or(rows) };
     let from = within(-i128::from(k) - more + 1);
     let to = within(columns as i128 - i128::from(k) - more).max(from);
@@ -73,7 +72,7 @@ pub(super) fn triangle(
     site.builder.joined(axes[0], &joined)
 }
 
-/// Adds, as a constant, matrices with ones on a diagonal and zeros elsewhere.
+/// Adds the constant matrices with ones on a diagonal.
 ///
 /// Source: ONNX's `EyeLike`, opset 9, and OpenVINO's Eye-9.
 pub(super) fn eye(

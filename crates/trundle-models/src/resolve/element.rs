@@ -1,4 +1,4 @@
-//! Reads single elements as numbers, and converts constants to wider element types.
+//! Single elements as numbers, and constants in wider element types.
 
 use half::{bf16, f16};
 use trundle_core::program::TensorId;
@@ -17,8 +17,7 @@ pub(crate) enum Number {
     Float(f64),
 }
 
-/// The value of element `at` of `bytes`. `None` if `bytes` ends before the element, or if
-/// [`StoredDType::value`] returns none.
+/// `None` beyond the end of `bytes`, or if [`StoredDType::value`] returns none.
 pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<Number> {
     let code;
     let own = match element.width() {
@@ -48,22 +47,19 @@ pub(super) fn is_integer(dtype: DType) -> bool {
     is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
 }
 
-/// Whether a type is a real float type.
 pub(super) fn is_float(dtype: DType) -> bool {
     use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
     matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
 }
 
-/// Whether an integer type can represent a value. If it represents both ends of a range, it represents the
-/// whole range.
+/// Whether an integer type holds a value. If it holds both ends of a range, it holds the range.
 pub(super) fn holds(dtype: DType, integer: i128) -> bool {
     let bits = 8 * dtype.width() - usize::from(is_signed(dtype));
     let least = if is_signed(dtype) { -(1 << bits) } else { 0 };
     (least..1 << bits).contains(&integer)
 }
 
-/// Input 0, a constant, converted to a type that represents all its values exactly. Repeated conversions
-/// share one tensor.
+/// Input 0, a constant, in a type that holds all its values. Repeated conversions share one tensor.
 pub(super) fn widen(site: &mut Site, to: DType) -> Checked<TensorId> {
     let id = site.data()?;
     let element = site.builder.element(id);
@@ -102,7 +98,7 @@ fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     Ok(Constant::of(to, constant.shape.clone(), data))
 }
 
-/// Whether type `to`, whose elements have whole bytes, represents every value of `from`.
+/// Whether `to`, of whole bytes, holds every value of `from`.
 fn holds_every_value(from: DType, to: DType) -> bool {
     let Some(digits) = digits(from) else { return holds_every_float(from, to) };
     match to {
@@ -118,8 +114,8 @@ fn holds_every_value(from: DType, to: DType) -> bool {
     }
 }
 
-/// The number of binary digits of the largest integer of a type; `None` for types that are not integers.
-/// The smallest integer of a signed type is a power of two and needs no more digits.
+/// The binary digits of the largest integer; `None` for other types. The smallest integer of a signed type is a power
+/// of two and needs no more digits.
 fn digits(dtype: DType) -> Option<usize> {
     if dtype == DType::Boolean {
         return Some(1);
@@ -128,14 +124,14 @@ fn digits(dtype: DType) -> Option<usize> {
     is_integer(dtype).then(|| bits - usize::from(is_signed(dtype)))
 }
 
-/// Whether float type `to` represents every value of `from`. All NaNs count as one value.
+/// Whether float type `to` holds every value of `from`, with all NaNs as one value.
 fn holds_every_float(from: DType, to: DType) -> bool {
     let wide = |to: DType| matches!(to, DType::F32 | DType::F64);
     match from {
         DType::F4E2M1 | DType::F8E4M3 | DType::F8E5M2 => {
             wide(to) || matches!(to, DType::F16 | DType::BF16)
         }
-        // The smallest value of F8E8M0 is below the range of f16.
+        // Its smallest value is below the range of f16.
         DType::F8E8M0 => wide(to) || to == DType::BF16,
         DType::F16 | DType::BF16 => wide(to),
         DType::F32 => to == DType::F64,
@@ -143,8 +139,7 @@ fn holds_every_float(from: DType, to: DType) -> bool {
     }
 }
 
-/// Appends a value as little-endian bytes. Floats are rounded. Returns `None` if the type cannot represent
-/// the value.
+/// Appends a value as little-endian bytes, with floats rounded. `None` if the type cannot hold it.
 pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
     match (element, to) {
         (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
@@ -152,7 +147,7 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
             return push(Number::Float(value as f64), to, bytes);
         }
         (Number::Integer(value), _) => {
-            // In two's complement, the bytes that are cut off only repeat the sign.
+            // In two's complement, the removed bytes only repeat the sign.
             bytes.extend_from_slice(value.to_le_bytes().get(..to.width())?);
         }
         (Number::Float(value), DType::F16) => {
@@ -171,8 +166,8 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// Converts to f32 with rounding to odd. If the result is then rounded to 16 bits, it equals `value`
-/// rounded directly to 16 bits. `half`'s conversions from f64 ignore the lower half of its bits.
+/// Rounds to odd, so that rounding the result to 16 bits equals rounding `value` directly. `half`'s conversions from
+/// f64 ignore the lower half of its bits.
 fn odd(value: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "what is lost is put right")]
     let nearest = value as f32;

@@ -35,8 +35,8 @@ pub(super) fn gather(
     site.builder.moved_by(data, Take::new(axis, indices).with_batch_axes(batch))
 }
 
-/// Returns the data and the indices of a gather. If some indices lie outside the axis, zeros are appended
-/// to the data and these indices are changed to point to the zeros.
+/// The data and indices of a gather. If indices lie outside the axis, zeros are appended to the data, and these indices
+/// point to them.
 fn with_zeros(site: &mut Site, axis: i64, indices: Indices) -> Checked<(TensorId, Indices)> {
     let (data, shape) = (site.data()?, site.data_shape()?);
     let front = normalize_axis("axis", axis, shape.rank())?;
@@ -74,8 +74,7 @@ fn not_negative(indices: &Indices) -> Checked<()> {
     }
 }
 
-/// GatherElements. Along the axes that are not gathered, the indices may be shorter than the data, as
-/// ONNX's specification allows.
+/// GatherElements. Along the other axes, indices may be shorter than the data, as ONNX allows.
 ///
 /// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
 pub(super) fn gather_elements(site: &mut Site, axis: i64) -> Checked<TensorId> {
@@ -193,16 +192,14 @@ pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> C
         }
         indices.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
     }
-    // There is one index for each batch entry and row. All positions along the other axes use the same
-    // index.
+    // One index for each batch entry and row, shared by all positions along the other axes.
     let indices = Indices::new(Shape::new([shape[0], count])?, indices)?;
     let taken = Take::new(axis.cast_signed() as i64, indices).with_batch_axes(1);
     let targets = taken.index_map(&shape)?;
     updated(site, &targets, 1)
 }
 
-/// The largest number of indices of all scatters together. A file of a few bytes can state data of any
-/// size.
+/// The largest number of indices of all scatters together. A file of some bytes can state data of any size.
 const MOST_INDICES: usize = 1 << 28;
 
 fn updated(site: &mut Site, targets: &IndexMap, updates: usize) -> Checked<TensorId> {

@@ -1,4 +1,4 @@
-//! Resolves the nodes of a graph in order. The nodes of a body are resolved once for each run of the body.
+//! Resolves nodes in order; those of a body once for each run.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -10,11 +10,10 @@ use super::site::Site;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, Node, Operator, Result, ScanAxis};
 
-/// The largest number of bytes of a node's name that its tensors get. It is limited because a split may
-/// have very many outputs.
+/// The bytes of a node's name that its tensors get. A split may have very many outputs.
 const MOST_NAME: usize = 200;
 
-/// Adds the outputs of the nodes to the program, in order.
+/// Adds the outputs of the nodes in order.
 ///
 /// # Errors
 /// The problem with the first node that is invalid or does not fit its inputs.
@@ -29,7 +28,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
     let made_before = builder.program.tensors().len();
     let mut site = Site::new(node, builder)?;
     let outputs = match &node.operator {
-        // Only the chosen body is resolved, so errors in the other one do not matter.
+        // Only the chosen body is resolved, so errors in the other do not matter.
         Operator::Choose([then, otherwise]) => {
             let [Some(condition)] = site.inputs[..] else {
                 return wrong!("it has {} inputs, but takes one: cond", node.inputs.len());
@@ -45,7 +44,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
         return wrong!("wrong number of outputs: it produces {gives}, but lists {listed}");
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
-        // Outputs of a body already have the name of a node inside the body.
+        // They already have the name of an inner node.
         if builder.called(*output).is_empty() {
             builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
         }
@@ -82,7 +81,7 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
         builder.values.get(&output.value).copied().ok_or_else(unknown)
     };
     let outputs = body.outputs.iter().enumerate().map(output).collect::<Checked<_>>()?;
-    // The next run of the body assigns these values again.
+    // The next run assigns these again.
     let inputs = body.inputs.iter().map(|input| &input.value);
     inputs
         .chain(body.nodes.iter().flat_map(|node| &node.outputs))
@@ -90,7 +89,6 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
     Ok(outputs)
 }
 
-/// The results of the iterations of a body so far.
 pub(super) struct Iterations<'a> {
     body: &'a Body,
     /// The carried values for the next iteration.
@@ -100,8 +98,7 @@ pub(super) struct Iterations<'a> {
 }
 
 impl<'a> Iterations<'a> {
-    /// Starts with no iterations done. The last outputs of the body are stacked along `stacks`; the outputs
-    /// before them are carried values.
+    /// The last outputs of the body are stacked along `stacks`; those before them are carried.
     pub(super) fn new(
         body: &'a Body,
         carried: Vec<TensorId>,
@@ -111,8 +108,7 @@ impl<'a> Iterations<'a> {
         Iterations { body, carried, stacks: stacks.collect(), done: 0 }
     }
 
-    /// Runs one iteration with the given inputs. Returns the outputs of the body that precede the carried
-    /// values.
+    /// Runs one iteration. Returns the outputs that precede the carried values.
     pub(super) fn run(
         &mut self,
         given: &[TensorId],
@@ -139,8 +135,7 @@ impl<'a> Iterations<'a> {
         Ok(control)
     }
 
-    /// Runs the body and splits its outputs into three: the first outputs, the carried values, and the
-    /// tensors to stack.
+    /// Returns the first outputs, the carried values, and the tensors to stack.
     fn run_body(
         &self,
         given: &[TensorId],
@@ -159,9 +154,8 @@ impl<'a> Iterations<'a> {
         Ok((control, carried, stacked))
     }
 
-    /// The final carried values and the stacked tensors. If there was no iteration, and the file does not
-    /// state the types and shapes of the stacked tensors, they are found from a first iteration. `first`
-    /// returns its inputs.
+    /// The final carried values and the stacked tensors. Without iterations, types and shapes that the file does not
+    /// state come from a first iteration, whose inputs `first` returns.
     pub(super) fn outputs(
         self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
@@ -187,7 +181,7 @@ impl<'a> Iterations<'a> {
         Ok(outputs)
     }
 
-    /// The types and shapes of the tensors that a first iteration would stack.
+    /// The parts that a first iteration would stack.
     fn first_parts(
         &self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
@@ -217,7 +211,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Adds a part. Returns an error if its type or shape differs from the first part's.
+    /// The type and shape must be those of the first part.
     fn push(&mut self, part: TensorId, builder: &Builder) -> std::result::Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
@@ -230,7 +224,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Joins all parts along the new axis.
     fn joined(&self, builder: &mut Builder) -> Checked<TensorId> {
         let Some(first) = self.parts.first() else { return wrong!("there is nothing to stack") };
         let (axis, layer) = self.layer(builder.shape(*first), 1)?;
@@ -242,7 +235,7 @@ impl Stack {
         builder.joined(axis, &layers)
     }
 
-    /// The stacked tensor without any parts. `element` and the shape describe a part.
+    /// `element` and the shape are those of a part.
     fn empty(
         &self,
         element: ElementType,
@@ -253,7 +246,7 @@ impl Stack {
         builder.constant(&Constant { element, shape, data: Data::empty(element) })
     }
 
-    /// The new axis, and the shape of a part with this axis inserted at size `size`.
+    /// The new axis, and the shape of a part with it at size `size`.
     fn layer(&self, part: &Shape, size: usize) -> Checked<(usize, Shape)> {
         let axis = normalize_axis("axis", self.along.axis, part.rank() + 1)?;
         let (before, after) = part.split_at(axis);

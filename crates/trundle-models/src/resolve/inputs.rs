@@ -11,8 +11,7 @@ use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
 pub struct Given<'a> {
     /// The shape.
     pub shape: Shape,
-    /// The elements, of the type that the model states. They are needed only if they decide how other
-    /// tensors move.
+    /// The elements, of the type that the model states. Needed only if they decide how other tensors move.
     pub data: Option<&'a Data>,
 }
 
@@ -20,7 +19,7 @@ impl Input {
     /// The shape, if the model states all sizes.
     ///
     /// # Errors
-    /// [`Error::Input`] if the model does not state all sizes, or if the shape is too large.
+    /// [`Error::Input`] if the model does not state all sizes, or the shape is too large.
     pub fn static_shape(&self) -> Result<Shape> {
         let Some(sizes) = self.shape.sizes() else {
             return Err(Error::Input(format!(
@@ -47,11 +46,10 @@ pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The size of each named dimension, with the first input that has it.
+/// The size of each named dimension, and the first input with it.
 type Named<'a> = HashMap<&'a str, (usize, &'a str)>;
 
-/// Checks that a shape fits the shape that the model states, and that dimensions with the same name have
-/// the same size.
+/// Checks a shape against the model's, and that dimensions with the same name agree.
 fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Result<()> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Ok(()) };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {

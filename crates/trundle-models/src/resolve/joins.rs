@@ -55,7 +55,7 @@ fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(parts)
 }
 
-/// Checks the listed sizes of the parts. One of them may be -1 and is then inferred.
+/// One size may be -1, which is inferred.
 fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if sizes.len() != outputs {
         let listed = sizes.len();

@@ -1,5 +1,4 @@
-//! Tensors that depend only on shapes and constants: sizes of other tensors, fills, ranges of numbers, and
-//! masks of Dropout.
+//! Tensors that depend only on shapes and constants: sizes, fills, ranges, and masks of Dropout.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
@@ -10,7 +9,7 @@ use super::site::Site;
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, ElementType, Floats, Integers};
 
-/// Returns the sizes of the axes in `start..end`; both bounds are clamped to the rank.
+/// The sizes of axes `start..end`, clamped to the rank.
 ///
 /// Source: ONNX's Shape, opset 15, and OpenVINO's ShapeOf-1 and -3.
 pub(super) fn shape(
@@ -30,7 +29,7 @@ pub(super) fn shape(
     integers(site, element, Shape::new([sizes.len()])?, sizes)
 }
 
-/// Returns the number of elements, as a scalar.
+/// The number of elements, as a scalar.
 ///
 /// Source: ONNX's Size.
 pub(super) fn size(site: &mut Site) -> Checked<TensorId> {
@@ -50,7 +49,7 @@ fn integers(site: &mut Site, dtype: DType, shape: Shape, entries: &[usize]) -> C
     site.builder.constant(&Constant::of(dtype, shape, bytes))
 }
 
-/// Returns a tensor with the same value everywhere.
+/// The same value everywhere.
 ///
 /// Source: ONNX's `ConstantOfShape`.
 pub(super) fn filled(site: &mut Site, sizes: &Integers, value: &Constant) -> Checked<TensorId> {
@@ -63,8 +62,8 @@ pub(super) fn filled(site: &mut Site, sizes: &Integers, value: &Constant) -> Che
     site.builder.moved(value, IndexMap::broadcast(&shape))
 }
 
-/// Adds, as a constant, the numbers `start + i * delta` for all i below `ceil((limit - start) / delta)`.
-/// Floats are computed in f64 and rounded once; if `single` is set, 16-bit floats are computed in f32.
+/// The constant numbers `start + i * delta` for all i below `ceil((limit - start) / delta)`. Floats are computed in f64
+/// and rounded once; if `single` is set, 16-bit floats are computed in f32.
 ///
 /// Source: ONNX's Range, opset 27, and OpenVINO's Range-1 and -4.
 pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Checked<TensorId> {
@@ -106,7 +105,7 @@ pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Ch
         }
         _ => return wrong!("start, limit and delta are not of one type"),
     };
-    // This applies the limit for lists to the entries of all ranges together.
+    // Limits the entries of all ranges together.
     site.spend("entries of a range", numbers.len())?;
     let mut bytes = Vec::with_capacity(numbers.len() * dtype.width());
     for number in &numbers {
@@ -118,7 +117,6 @@ pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Ch
     site.builder.constant(&Constant::of(dtype, shape, bytes))
 }
 
-/// Converts the number of entries. Returns an error if it is too large.
 fn checked(count: f64) -> Checked<usize> {
     if count.is_nan() {
         return wrong!("start, limit and delta are not numbers");
@@ -134,7 +132,7 @@ fn whole_numbers(start: i128, limit: i128, delta: i128) -> Checked<Vec<Number>> 
     if delta == 0 {
         return wrong!("delta is 0");
     }
-    // All operands have at most 64 bits, so i128 does not overflow.
+    // At most 64 bits each, so i128 does not overflow.
     let (span, step) = (limit - start, delta.abs());
     let span = if delta < 0 { -span } else { span };
     let count = (span + step - 1).div_euclid(step).max(0);
@@ -161,7 +159,7 @@ fn floats([start, limit, delta]: [f64; 3], single: bool) -> Checked<Vec<Number>>
     Ok((0..count).map(number).collect())
 }
 
-/// Dropout. The training flag must be known; the ratio only if the flag is set.
+/// Dropout. The training flag must be known, and the ratio if it is set.
 ///
 /// Source: ONNX's Dropout, opset 13.
 pub(super) fn dropout(

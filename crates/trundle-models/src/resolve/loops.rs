@@ -1,5 +1,4 @@
-//! Unrolls loops and scans. The number of iterations is known when the model is resolved, and each
-//! iteration resolves the body once.
+//! Unrolls loops and scans, whose number of iterations is known when the model is resolved.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape, normalize_axis};
@@ -11,11 +10,10 @@ use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{Body, Constant, IntegerTypes, Integers, PartialShape, ScanAxis};
 
-/// The number of inputs that control a loop: iteration count and condition. The body has as many: index and
-/// condition.
+/// A loop's first inputs are iteration count and condition; its body's are index and condition.
 const CONTROLS: usize = 2;
 
-/// Loop. If the loop has no condition input, the condition that the body returns is ignored.
+/// Loop. Without a condition input, the condition that the body returns is ignored.
 ///
 /// Source: ONNX's Loop, opset 25.
 pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
@@ -57,7 +55,7 @@ fn trip_count(site: &mut Site) -> Checked<usize> {
     Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))
 }
 
-/// The inputs of the body: iteration index, condition, and carried values.
+/// Iteration index, condition, and carried values.
 fn given(
     body: &Body,
     iteration: usize,
@@ -65,7 +63,7 @@ fn given(
     carried: &[TensorId],
     builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
-    // Some bodies declare the index as a list of one element.
+    // Some bodies declare a list of one element.
     let shape = match body.inputs.first().map(|input| &input.shape) {
         Some(PartialShape::Ranked(sizes)) if sizes.len() == 1 => Shape::new([1])?,
         _ => Shape::default(),
@@ -131,7 +129,7 @@ fn common_size(scanned: &[Scanned]) -> Checked<usize> {
     Ok(first.size())
 }
 
-/// A tensor that is sliced: each iteration gets one slice.
+/// Each iteration gets one slice.
 struct Scanned {
     tensor: TensorId,
     shape: Shape,
@@ -165,7 +163,7 @@ impl Scanned {
         builder.reshaped(part, &self.part_shape()?)
     }
 
-    /// A tensor with the shape of a slice and unknown elements, used if the scan has no iterations.
+    /// A slice with unknown elements, for a scan without iterations.
     fn unknown_part(&self, name: &str, builder: &mut Builder) -> Checked<TensorId> {
         builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }

@@ -37,7 +37,7 @@ pub(crate) use element::{Number, number};
 pub use inputs::Given;
 
 impl Model {
-    /// Resolves the model for `inputs`, one for each input of the model, in its order.
+    /// Resolves the model for `inputs`, in the order of the model's inputs.
     ///
     /// # Errors
     /// [`Error::Input`] if an input does not fit the model; [`Error::Node`] for the first node that does
@@ -49,8 +49,7 @@ impl Model {
     /// Returns the indices of the inputs whose elements decide how other tensors move: sizes, orders of
     /// axes, indices.
     ///
-    /// For every other input, the shape is enough to make a plan. This method resolves the model once for
-    /// each input with data.
+    /// For all others, the shape is enough to make a plan. This resolves the model once for each input with data.
     ///
     /// # Errors
     /// As [`Model::resolve`] for `inputs`.

@@ -1,5 +1,4 @@
-//! Operators whose resolution is mostly the reading of their parameters: moves that keep the axes, and
-//! broadcasts.
+//! Moves that keep the axes, and broadcasts.
 
 use trundle_core::ops::{Broadcast, Flip, ReverseSequence, Roll, Tile, Transpose};
 use trundle_core::program::TensorId;
@@ -10,7 +9,7 @@ use super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{BroadcastRule, Integers};
 
-/// Roll-7. As its specification says, a list of shifts needs a list of axes.
+/// Roll-7, in which a list of shifts needs a list of axes.
 pub(super) fn roll(site: &mut Site, shift: &Integers, axes: &Integers) -> Checked<TensorId> {
     let shift = site.integers("shift", shift)?;
     let axes = site.integers("axes", axes)?;
@@ -20,7 +19,7 @@ pub(super) fn roll(site: &mut Site, shift: &Integers, axes: &Integers) -> Checke
     site.moved_by(Roll::new(&shift.entries, &axes.entries))
 }
 
-/// Transpose-1 and ONNX's Transpose. An empty order reverses the order of all axes.
+/// Transpose-1 and ONNX's Transpose. An empty order reverses the axes.
 pub(super) fn transpose(site: &mut Site, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
@@ -39,8 +38,7 @@ pub(super) fn reverse_sequence(
     site.moved_by(ReverseSequence::new(sequence_axis, batch_axis, lengths.entries))
 }
 
-/// Reverse-1 with a list of axes. A repeated axis is reversed once, since OpenVINO treats the axes as a
-/// set.
+/// Reverse-1 with a list of axes, which OpenVINO treats as a set.
 pub(super) fn flip(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
@@ -68,8 +66,7 @@ fn flip_listed(site: &mut Site, flipped: &[bool]) -> Checked<TensorId> {
     site.moved_by(Flip::new(&axes))
 }
 
-/// Tile-1. If there are more repeats than axes, axes of size 1 are inserted at the front of the data. If
-/// there are fewer, the front axes are not repeated.
+/// Tile-1. Axes of size 1 are inserted for additional repeats; without enough repeats, the front axes are not repeated.
 pub(super) fn tile(site: &mut Site, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;
@@ -130,8 +127,8 @@ pub(super) fn broadcast(
     }
 }
 
-/// The sizes after broadcasting both ways, with the axes aligned at the last one. If an axis is missing in
-/// `shape` or `wanted`, or has size 1 there, the size is taken from the other.
+/// The sizes after broadcasting both ways, with the axes aligned at the last one. If an axis is missing in `shape` or
+/// `wanted`, or has size 1 there, the size is taken from the other.
 pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
     let lacking = shape.rank().saturating_sub(wanted.len());
     wanted.splice(0..0, std::iter::repeat_n(1, lacking));

@@ -1,4 +1,4 @@
-//! Computes the indices that nearest-neighbour resizing reads along one axis.
+//! The indices that nearest-neighbour resizing reads along one axis.
 
 use trundle_core::greatest_common_divisor;
 
@@ -10,18 +10,18 @@ pub(super) struct ResizedAxis {
     /// The size in the output.
     pub(super) resized: usize,
     pub(super) scale: f64,
-    /// The beginning and end of the part of the data to take: 0 is the first index, 1 the last.
+    /// Beginning and end of the part of the data: 0 is the first index, 1 the last.
     pub(super) part: [f64; 2],
 }
 
 impl ResizedAxis {
-    /// Whether resizing leaves every index unchanged.
+    /// Whether every index is unchanged.
     pub(super) fn stays(&self) -> bool {
         let is_one = (self.scale - 1.0).abs() <= 1e-9 * self.scale.abs().max(1.0);
         is_one && self.size == self.resized && self.part == [0.0, 1.0]
     }
 
-    /// The data index that an output index reads; `None` if the position lies outside the data.
+    /// The data index for an output index; `None` outside the data.
     #[expect(clippy::cast_precision_loss, reason = "sizes and indices are far below 2^53")]
     pub(super) fn source(
         &self,
@@ -60,8 +60,8 @@ impl ResizedAxis {
                 original
             }
         };
-        // If the position is an integer within a rounding error, use the integer. Otherwise `ceil` could
-        // return the next one.
+        // A position within a rounding error of an integer counts as the integer. Otherwise `ceil` could return the
+        // next one.
         let from_one = original + 1.0;
         let original = if from_one.fract() == 0.0 { from_one - 1.0 } else { original };
         let below = original.floor();
@@ -93,7 +93,7 @@ pub(super) struct Run {
     pub(super) step: isize,
 }
 
-/// Splits a list of indices greedily into ranges of evenly spaced indices.
+/// Splits indices greedily into evenly spaced ranges.
 pub(super) fn runs(indices: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &index in indices {
@@ -110,8 +110,8 @@ pub(super) fn runs(indices: &[usize]) -> Vec<Run> {
     runs
 }
 
-/// Detects that the indices are periodic: each group of `indices.len() / parts` indices equals the previous
-/// group plus `size / parts`. Returns `parts`, the greatest common divisor of `size` and `indices.len()`.
+/// Detects periodic indices: each group of `indices.len() / parts` indices equals the previous group plus `size /
+/// parts`. Returns `parts`, the greatest common divisor of `size` and `indices.len()`.
 pub(super) fn parts_alike(indices: &[usize], size: usize) -> Option<usize> {
     let parts = greatest_common_divisor(size, indices.len());
     if parts < 2 {

@@ -1,5 +1,4 @@
-//! Reads lists of integers: from the file, or from a tensor by tracing each element back to a constant or
-//! input.
+//! Lists of integers, from the file, or from a tensor whose elements are traced to a constant or input.
 
 use std::fmt;
 
@@ -13,11 +12,10 @@ use super::site::Site;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, Floats, IntegerTypes, Integers};
 
-/// The largest number of entries of a list that is read from a tensor.
 pub(super) const MOST_ENTRIES: usize = 1 << 24;
 
-/// The largest number of steps, in all lists together, from a tensor to the source of its elements. A small
-/// file can have many lists at the end of a long sequence of nodes.
+/// The largest number of steps from tensors to the sources of their elements, in all lists. A small file can have many
+/// lists at the end of many nodes.
 const MOST_STEPS: usize = 1 << 26;
 
 #[derive(Debug)]
@@ -28,7 +26,7 @@ pub(super) struct List<T> {
 }
 
 impl Site<'_, '_> {
-    /// The entries of a parameter; `what` names it in messages (`order`, `axes`).
+    /// `what` names the parameter in messages (`order`, `axes`).
     pub(super) fn integers(&mut self, what: &str, from: &Integers) -> Checked<List<i64>> {
         let List { entries, scalar } = self.wide_integers(what, from)?;
         let narrow = |entry: i128| {
@@ -44,7 +42,7 @@ impl Site<'_, '_> {
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
-    /// The entries of an optional list, or a default if the list is omitted.
+    /// The default is for an omitted list.
     pub(super) fn list_or(
         &mut self,
         what: &str,
@@ -54,7 +52,7 @@ impl Site<'_, '_> {
         from.map_or_else(|| Ok(otherwise.into_iter().collect()), |from| self.list(what, from))
     }
 
-    /// The only entry of a parameter. It is an error if there are more or none.
+    /// The parameter must have exactly one entry.
     pub(super) fn single(&mut self, what: &str, from: &Integers) -> Checked<i64> {
         let entries = self.integers(what, from)?.entries;
         let [entry] = entries[..] else {
@@ -63,7 +61,7 @@ impl Site<'_, '_> {
         Ok(entry)
     }
 
-    /// The entries of a parameter, which may be too large for i64.
+    /// Entries may be too large for i64.
     pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Checked<List<i128>> {
         let (input, types) = match from {
             Integers::Given(entries) => {
@@ -96,7 +94,7 @@ impl Site<'_, '_> {
         list.entries.into_iter().map(float).collect()
     }
 
-    /// The only entry of an input, an integer or a float. It is an error if there are more or none.
+    /// The input must have exactly one entry, an integer or a float.
     pub(super) fn number(&mut self, what: &str, input: usize) -> Checked<Number> {
         let fits = |element| accepted(element, IntegerTypes::Numbers);
         let entries = self.numbers(what, input, fits, words(IntegerTypes::Numbers))?.entries;
@@ -125,7 +123,7 @@ impl Site<'_, '_> {
         if self.builder.is_iterating() {
             self.spend("indices", count)?;
         }
-        // Most indices are constants or inputs and can be read directly.
+        // Most indices are constants or inputs.
         if let Some(elements) = self.builder.elements(tensor) {
             let bytes = elements.bytes();
             let values: Vec<i64> = match dtype {
@@ -153,8 +151,7 @@ impl Site<'_, '_> {
         Ok(Indices::new(shape, values)?)
     }
 
-    /// The numbers in an input whose type must satisfy `fits`. `types` describes the allowed types in
-    /// messages.
+    /// The input's type must satisfy `fits`; `types` describes this in messages.
     fn numbers(
         &mut self,
         what: &str,
@@ -180,7 +177,7 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
-    /// The shape and the numbers of a tensor. It is an error if one of them does not come from a constant.
+    /// The shape and the numbers of a tensor, all of which must come from constants.
     pub(super) fn constant_numbers(
         &mut self,
         what: &str,
@@ -189,7 +186,7 @@ impl Site<'_, '_> {
     ) -> Checked<(Shape, Vec<Number>)> {
         let shape = self.builder.shape(tensor).clone();
         let element = StoredDType::little_endian(dtype);
-        // In a part of a larger model, integers may also come from inputs: they are sizes and axes.
+        // In a part of a larger model, integers from inputs are sizes and axes.
         let may_be_input = self.builder.model.is_part && is_integer(dtype);
         let one = |at: usize| {
             let found = self.entry(what, tensor, at, &element, may_be_input)?;
@@ -210,8 +207,7 @@ impl Site<'_, '_> {
         Ok(())
     }
 
-    /// Traces element `at` of a tensor (a row-major index) to its known value; `None` if the value is not a
-    /// number.
+    /// Traces element `at` (row-major) to its known value; `None` if it is not a number.
     fn entry(
         &mut self,
         what: &str,
@@ -233,8 +229,7 @@ impl Site<'_, '_> {
         Ok(number(element, elements.bytes(), at))
     }
 
-    /// Traces element `at` of a tensor (a row-major index) to the tensor that holds it. Returns that tensor
-    /// and the index in it.
+    /// Traces element `at` (row-major) to the tensor that holds it, and its index there.
     fn holder(&mut self, what: &str, tensor: TensorId, at: usize) -> Checked<(TensorId, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
@@ -253,7 +248,7 @@ impl Site<'_, '_> {
     }
 }
 
-/// Formats a list for a message; a long list is truncated.
+/// A list for messages, truncated if it is long.
 pub(super) struct Listed<'a>(pub(super) &'a [i64]);
 
 impl fmt::Display for Listed<'_> {
@@ -281,7 +276,6 @@ pub(super) fn not_a_list(what: &str) -> Problem {
     format!("{what} must be a list, got a scalar").into()
 }
 
-/// Converts an entry that must be a whole number.
 fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     match number {
         Some(Number::Integer(entry)) => Ok(entry),
@@ -298,7 +292,7 @@ fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     }
 }
 
-/// The element type as a [`DType`], if `types` allows it.
+/// The [`DType`], if `types` allows it.
 fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     let ElementType::Fixed(dtype) = element else { return None };
     let fits = match types {

@@ -1,4 +1,4 @@
-//! Pads with a constant, or with elements of the data.
+//! Pads.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::slices::{cut, equal_sizes};
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
-/// How one axis of the output is composed.
+/// The composition of one output axis.
 struct Padding {
     before: usize,
     /// The range that is kept: of the data, or of the padded data if all of the data is padded first.
@@ -23,7 +23,7 @@ struct Padding {
     after: usize,
 }
 
-/// Pad with a constant. Output index `before + i` holds data index i. Negative amounts crop the data.
+/// Pad with a constant. Output index `before + i` holds data index i. Negative amounts crop.
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
@@ -38,7 +38,7 @@ pub(super) fn pad(
     site.builder.padded(data, &widths, value)
 }
 
-/// Crops the data along the axes with negative amounts. Returns it with the padding of each axis.
+/// Crops the data along axes with negative amounts, and returns each axis's padding.
 fn cut_off(
     site: &mut Site,
     pads: &Pads,
@@ -49,14 +49,13 @@ fn cut_off(
     Ok((kept(site, data, &paddings)?, paddings))
 }
 
-/// The part of a tensor that the paddings keep.
+/// The part that the paddings keep.
 fn kept(site: &mut Site, tensor: TensorId, paddings: &[Padding]) -> Checked<TensorId> {
     let kept: Vec<_> = paddings.iter().map(|padding| padding.kept.clone()).collect();
     let map = cut(site.builder.shape(tensor), &kept)?;
     site.builder.moved(tensor, map)
 }
 
-/// The padding of each axis.
 fn paddings(
     site: &mut Site,
     pads: &Pads,
@@ -88,8 +87,7 @@ fn paddings(
     Ok(paddings)
 }
 
-/// Pad with elements of the data. The elements come from the cropped data or, if `once` is set, from all of
-/// the data before it is cropped.
+/// Pad with elements of the data. They come from the cropped data or, if `once` is set, from the data before cropping.
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12, with its example of mixed pads.
 pub(super) fn pad_elements(
@@ -109,7 +107,6 @@ pub(super) fn pad_elements(
     kept(site, padded, &paddings)
 }
 
-/// Pads a tensor with its own elements.
 fn surrounded(
     site: &mut Site,
     data: TensorId,
@@ -131,7 +128,7 @@ fn surrounded(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
                 );
             }
-            // If an axis is repeated many times, its map needs a table of about `pad` entries.
+            // Many repetitions take a table of about `pad` entries.
             if mode != PadMode::Edge && pad > *size {
                 site.spend("widths of a pad", pad)?;
             }
@@ -141,7 +138,7 @@ fn surrounded(
     site.builder.moved_by(data, Pad::new(&width, mode))
 }
 
-/// `CenterCropPad`. If the amount is odd, the smaller half is cropped or padded at the start.
+/// `CenterCropPad`. The smaller half of an odd amount is at the start.
 ///
 /// Source: ONNX's `CenterCropPad`, opset 18.
 pub(super) fn center(
@@ -185,11 +182,10 @@ impl Padding {
         [self.before, self.after]
     }
 
-    /// The padding of an axis; `None` if the output would have a negative size.
+    /// `None` if the output would have a negative size.
     fn new(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
         let total = begin + size + end;
-        // The range of the data in the output.
         let (from, to) = (begin.clamp(0, total.max(0)), (begin + size).clamp(0, total.max(0)));
         let kept = if to > from { from - begin..to - begin } else { 0..0 };
         Some(Padding {
@@ -199,7 +195,7 @@ impl Padding {
         })
     }
 
-    /// Like `new`, but for data that is padded before it is cropped.
+    /// Like `new`, but pads before cropping.
     fn around_all(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
         let start = (-begin).max(0);
@@ -212,7 +208,7 @@ impl Padding {
     }
 }
 
-/// The padding value, as a tensor of rank 0.
+/// A tensor of rank 0.
 pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;

@@ -1,4 +1,4 @@
-//! Operators that extract patches of images.
+//! Patches of images.
 
 use trundle_core::Shape;
 use trundle_core::ops::{Reshape, Transpose, Windows};
@@ -9,8 +9,8 @@ use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{ElementType, PatchPadding};
 
-/// ExtractImagePatches. The output's height and width are the numbers of patches. The elements of a patch
-/// become the channels, ordered by position in the patch, then by channel.
+/// ExtractImagePatches. Output height and width count the patches. The elements of a patch become the channels, ordered
+/// by position, then by channel.
 ///
 /// Source: OpenVINO's ExtractImagePatches-3.
 pub(super) fn patches(
@@ -72,8 +72,8 @@ pub(super) fn patches(
     }
     let windows = Windows::new(&signed(&sizes), &signed(&strides), &[2, 3], &signed(&rates));
     let windows = site.builder.moved_by(data, windows)?;
-    // The axes of `windows` are batch, channel, row and column of the patch, row and column in the patch.
-    // The channels of the output are ordered by position in the patch, then by channel.
+    // From batch, channel, row and column of the patch, row and column in the patch. Output channels are ordered by
+    // position in the patch, then by channel.
     let ordered = site.builder.moved_by(windows, Transpose::new(&[0, 4, 5, 1, 2, 3]))?;
     site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
 }

@@ -1,4 +1,4 @@
-//! Resizing by nearest neighbour.
+//! Resizes by nearest neighbour.
 
 use trundle_core::ops::{Broadcast, Slice};
 use trundle_core::program::TensorId;
@@ -12,10 +12,10 @@ use super::slices::equal_sizes;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{AspectRatio, Coordinates, Integers, LeastScale, Operator, PadValue, Pads};
 
-/// The largest number of ranges of evenly spaced indices that an axis may be divided into.
+/// Limits the evenly spaced ranges that an axis is divided into.
 const MOST_PIECES: usize = 1 << 16;
 
-/// Resizes by nearest neighbour. The indices of each axis are computed separately, in f64.
+/// Computes the indices of each axis separately, in f64.
 ///
 /// Source: ONNX's Resize, opset 19, and OpenVINO's Interpolate-4 and -11. Where ONNX's specification is
 /// ambiguous, its reference implementation decides.
@@ -87,8 +87,7 @@ fn resized_axes(site: &mut Site, shape: &Shape) -> Checked<Vec<(usize, ResizedAx
     };
     let sizes = sizes.as_ref().map(|sizes| site.list("sizes", sizes)).transpose()?;
     let scales = scales.as_ref().map(|scales| site.floats("scales", scales)).transpose()?;
-    // If both are present, one may be empty, because in old forms of the operator an input could not be
-    // omitted.
+    // If both are present, one may be empty: old forms cannot omit an input.
     let both = scales.is_some() && sizes.is_some();
     let sizes = sizes.filter(|sizes| !both || !sizes.is_empty());
     let scales = scales.filter(|scales| !both || !scales.is_empty());
@@ -132,7 +131,7 @@ fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(u
     equal_sizes("sizes", sizes.len(), "axes", own.len())?;
     let sizes = unsigned("sizes", sizes)?;
     let scales = sizes.iter().zip(own).map(|(size, own)| match (*size, *own) {
-        // An empty axis of unchanged size has no defined ratio, so its scale is 1.
+        // An empty axis of unchanged size has no ratio.
         (size, own) if size == own => 1.0,
         (size, own) => size as f64 / own as f64,
     });
@@ -156,7 +155,7 @@ fn length_of(length: f64) -> Checked<usize> {
     Ok(length.max(0.0) as usize)
 }
 
-/// Selects indices along an axis. Positions without an index get the value `outside`.
+/// Positions without an index get the value `outside`.
 fn taken(
     site: &mut Site,
     data: TensorId,
@@ -171,7 +170,7 @@ fn taken(
             let Coordinates::TfCropAndResize { outside, .. } = coordinates else {
                 return wrong!("an index has no source");
             };
-            // The bits of zero are the same in every type.
+            // Zero has the same bits in every type.
             let value = Some(*outside).filter(|value| value.to_bits() != 0).map(PadValue::Float);
             let value = scalar_value(site, value)?;
             let mut sizes = site.builder.shape(data).to_vec();
@@ -189,8 +188,7 @@ fn taken(
     site.builder.joined(axis, &parts)
 }
 
-/// The map that selects indices along an axis. If the indices are periodic, the map splits the axis and
-/// describes one period.
+/// For periodic indices, the map splits the axis and describes one period.
 fn chosen(site: &mut Site, data: TensorId, axis: usize, indices: &[usize]) -> Checked<IndexMap> {
     let shape = site.builder.shape(data).clone();
     let size = shape[axis];
@@ -238,7 +236,7 @@ fn piece(shape: &Shape, axis: usize, run: Run) -> Checked<IndexMap> {
     let number = |number: usize| number.cast_signed() as i64;
     let step = if run.step == 0 { 1 } else { run.step as i64 };
     let single = run.step == 0 && run.count > 0;
-    // If the step is negative, the stop may lie before index 0. Only the smallest integer can express that.
+    // With a negative step, the stop may lie before index 0, which only the smallest integer can express.
     let last = run.start.cast_signed() + (run.count.cast_signed() - 1) * run.step;
     let stop = match step {
         _ if single => number(run.start) + 1,

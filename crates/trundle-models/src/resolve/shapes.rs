@@ -27,13 +27,12 @@ pub(super) fn reshape(site: &mut Site, sizes: &Integers, zero: ZeroSize) -> Chec
     site.builder.reshaped(data, &to)
 }
 
-/// The sizes that a reshape of `shape` results in: zeros are replaced as `zero` says, and -1 is inferred.
+/// The sizes of the result, with zeros replaced as `zero` says and -1 inferred.
 fn requested_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
-    // `others` has the sizes of the data, with 1 in the place of each size that is copied. `taken` is the
-    // product of the stated sizes.
+    // `others` are the data's sizes, with 1 for each that is copied. `taken` is the product of the stated sizes.
     let mut others: Vec<usize> = shape.to_vec();
     let mut taken = Some(1usize);
     for (axis, &entry) in entries.iter().enumerate() {
@@ -69,13 +68,13 @@ fn requested_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Ve
     Ok(sizes)
 }
 
-/// The number of elements of `sizes` divided by `taken`, if it is a whole number.
+/// The elements of `sizes` divided by `taken`, if this is a whole number.
 fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
     let elements = Shape::new(sizes).ok()?.elements();
     (taken > 0 && elements.is_multiple_of(taken)).then(|| elements / taken)
 }
 
-/// Squeeze. An empty list of axes means all axes, as in ONNX Runtime and OpenVINO.
+/// Squeeze. As in ONNX Runtime and OpenVINO, an empty list means all axes.
 ///
 /// Source: ONNX's Squeeze, OpenVINO's Squeeze-1 and Squeeze-15.
 pub(super) fn squeeze(

@@ -1,4 +1,4 @@
-//! A node that is being resolved, with its input tensors and the program.
+//! A node that is being resolved.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Op, Shape};
@@ -10,7 +10,7 @@ use crate::{ElementType, IntegerTypes, Integers, Node, ValueId};
 pub(super) struct Site<'a, 'm> {
     pub(super) node: &'a Node,
     pub(super) builder: &'a mut Builder<'m>,
-    /// The tensor of each input; `None` for an omitted input.
+    /// `None` for an omitted input.
     pub(super) inputs: Vec<Option<TensorId>>,
 }
 
@@ -25,7 +25,7 @@ impl<'a, 'm> Site<'a, 'm> {
         Ok(Site { node, builder, inputs })
     }
 
-    /// The input at an index. It is an error if the input is omitted.
+    /// The input must not be omitted.
     pub(super) fn input(&self, number: usize) -> Checked<TensorId> {
         self.inputs
             .get(number)
@@ -42,12 +42,12 @@ impl<'a, 'm> Site<'a, 'm> {
         Ok(self.builder.shape(self.data()?).clone())
     }
 
-    /// The inputs from index `first` on. It is an error if one of them is omitted.
+    /// None may be omitted.
     pub(super) fn inputs_from(&self, first: usize) -> Checked<Vec<TensorId>> {
         (first..self.inputs.len()).map(|number| self.input(number)).collect()
     }
 
-    /// The value of a condition. It is an error if it is not known.
+    /// The condition must be known.
     pub(super) fn is_true(&mut self, condition: TensorId) -> Checked<bool> {
         let boolean = ElementType::Fixed(DType::Boolean);
         let got = self.builder.element(condition);

@@ -1,4 +1,4 @@
-//! Slices, and functions for other operators that take ranges of axes.
+//! Slices, also for other operators.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Integers, StridedSliceMasks};
 
-/// The map that keeps a range of each axis.
+/// Keeps a range of each axis.
 pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
 
-/// Returns the slice with the starts, stops, axes and steps from the given lists.
+/// The slice that lists describe.
 ///
 /// Source: ONNX's Slice and OpenVINO's Slice-8.
 pub(super) fn slice(
@@ -34,7 +34,6 @@ pub(super) fn slice(
     Ok(Slice::new(&starts, &stops, &axes, &steps))
 }
 
-/// Checks that two lists have the same length.
 pub(super) fn equal_sizes(
     left: &str,
     left_size: usize,
@@ -49,16 +48,14 @@ pub(super) fn equal_sizes(
     Ok(())
 }
 
-/// The meaning of one entry in the lists of a strided slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// All axes that have no entry, each taken whole.
+    /// All axes without an entry, each taken whole.
     Ellipsis,
-    /// A new axis of size 1. The bounds of the entry are ignored.
+    /// A new axis of size 1. Bounds are ignored.
     NewAxis,
-    /// A single index of an axis. The axis is removed from the output.
+    /// A single index of an axis, which is removed.
     Shrinks,
-    /// A slice of an axis.
     Slice,
 }
 
@@ -74,9 +71,8 @@ impl Bounds {
     const WHOLE: Bounds = Bounds { start: 0, stop: i64::MAX, step: 1 };
 }
 
-/// `StridedSlice`. If several masks are set for an entry, the ellipsis mask takes precedence, then the
-/// new-axis mask. An entry with the shrink mask selects the index `begin`; its other masks, its end and its
-/// stride have no effect.
+/// `StridedSlice`. If several masks are set for an entry, ellipsis takes precedence, then new axis. A shrunk axis is
+/// read at `begin`, whatever the other masks, the end and the stride are.
 ///
 /// Source: the specification of StridedSlice-1; the order of the masks follows OpenVINO's shape inference.
 pub(super) fn strided_slice(
@@ -97,7 +93,7 @@ pub(super) fn strided_slice(
         meanings.iter().filter(|meaning| matches!(meaning, Meaning::Shrinks | Meaning::Slice));
     let hidden = shape.rank() - read.count();
     let mut bounds: Vec<Bounds> = Vec::with_capacity(shape.rank());
-    // One entry for each axis after the cut: `None` for a new axis, otherwise whether the axis is kept.
+    // For each axis after the cut, `None` for a new one, otherwise whether it is kept.
     let mut axes = Vec::new();
     for (entry, meaning) in meanings.into_iter().enumerate() {
         match meaning {
@@ -136,7 +132,7 @@ pub(super) fn strided_slice(
     site.builder.reshaped(cut, &Shape::new(sizes)?)
 }
 
-/// The meaning of each entry. If there is no ellipsis, one is added at the end.
+/// Without an ellipsis, one is added at the end.
 fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<Vec<Meaning>> {
     let meaning = |entry: usize| {
         if masked(&masks.ellipsis, entry) {
@@ -169,8 +165,7 @@ fn masked(mask: &[i64], entry: usize) -> bool {
     mask.get(entry).is_some_and(|bit| *bit == 1)
 }
 
-/// The bounds of a single index of an axis. An index outside the axis is an error, whereas bounds are
-/// clamped.
+/// Unlike bounds, an index is not clamped.
 fn single(index: i64, axis: usize, shape: &Shape) -> Checked<Bounds> {
     let size = shape[axis];
     let front = i128::from(index) + if index < 0 { size as i128 } else { 0 };

@@ -1,3 +1,3 @@
-//! Tests that the cost of planning is limited for every model.
+//! The cost of planning is limited for every model.
 
 mod planning;

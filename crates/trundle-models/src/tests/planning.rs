@@ -7,7 +7,7 @@ use trundle_core::{Backend, DType, IndexMap, Op, Shape};
 use crate::resolved::width_of;
 use crate::{Data, ElementType, PlannedModel, ResolvedModel, TensorInfo};
 
-/// A model that is being built, with one input.
+/// A model under construction.
 struct Sketch {
     program: Program,
     element: ElementType,
@@ -42,7 +42,7 @@ impl Sketch {
         self.mapped(from, map)
     }
 
-    /// Adds the part of a tensor with a range of indices along one axis.
+    /// A range of indices along one axis.
     fn cut(&mut self, from: TensorId, axis: usize, range: std::ops::Range<usize>) -> TensorId {
         let shape = self.shape(from).clone();
         let mut ranges: Vec<_> = shape.iter().map(|size| 0..*size).collect();
@@ -93,12 +93,12 @@ impl Planned {
         parts.filter(|part| part.work.is_none()).count()
     }
 
-    /// Runs the plan and compares all outputs with the model.
+    /// Runs the plan and compares with the model.
     fn is_right(&self) {
         self.is_right_in_the_first(usize::MAX);
     }
 
-    /// Compares only the first outputs with the model.
+    /// Compares only the first outputs.
     fn is_right_in_the_first(&self, outputs: usize) {
         let (shape, element) = (self.model.shape(TensorId(0)), self.model.element(TensorId(0)));
         let elements = shape.elements();
@@ -159,7 +159,7 @@ fn one_row_of_very_many_is_read_by_itself() {
     planned.is_right();
 }
 
-/// Plans a model that splits a tensor into parts and joins them in another order.
+/// Splits a tensor and joins the parts in another order.
 fn permuted(sizes: &[usize], in_tiles: bool) -> Planned {
     let parts = sizes[1];
     let mut sketch = Sketch::u16(sizes);
@@ -231,13 +231,13 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
     }
     let planned = sketch.plan(&ids);
     assert_eq!(planned.passes(), STEPS + 1);
-    // Tracing every output back to the input would take longer than planning and running.
+    // Tracing every output back would take longer than planning and running.
     planned.is_right_in_the_first(40);
 }
 
 #[test]
 fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
-    // Each output has as many boxes as are allowed. It could be pulled back through all earlier outputs.
+    // Each output has the most boxes allowed, and could be pulled back through all earlier outputs.
     let mut sketch = Sketch::u16(&[2, 2]);
     let mut outputs = vec![sketch.doubled(16)];
     for number in 0..200 {
@@ -273,7 +273,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         .flat_map(|pass| pass.parts.iter().map(|part| part.from))
         .collect();
     assert!(planned.planned.passes().iter().all(|p| p.target == last || read.contains(&p.target)));
-    // At any time, two tensors are in memory: the source and the destination of a pass.
+    // The source and the destination of a pass are in memory.
     assert_eq!(planned.planned.peak_bytes(), 2 * 64 * 4 * 2);
     planned.is_right();
 }

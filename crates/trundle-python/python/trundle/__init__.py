@@ -20,9 +20,9 @@ array([[[ 2,  5],
 Most functions have these keywords:
 
 out
-    An array for the result. It must be of the same kind as ``x`` and have the shape and dtype of the result, but may
-    have any strides. It may overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself,
-    a large array is moved in place if possible. The function returns ``out``.
+    An array for the result, of the same kind as ``x``, with the shape and dtype of the result and any strides. It may
+    overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself, a large array is moved in
+    place if possible. The function returns ``out``.
 threads
     The maximum number of threads, 1 or more. If None, the number of cores available to the process. Ignored on a GPU.
 
@@ -68,7 +68,6 @@ from ._trundle import (
     tune,
 )
 
-# Names of other libraries for functions of this package.
 _NAMED_HERE = {
     "permute": "permute_dims",
     "concat": "concatenate",

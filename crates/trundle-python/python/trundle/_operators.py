@@ -35,7 +35,7 @@ from ._steps import (
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"trundle.torch needs PyTorch 2.5 or newer, and this is {torch.__version__}")
 
-# Plain tensors are passed to trundle directly, because a call of an operator takes some microseconds.
+# Plain tensors are passed to trundle directly, because an operator costs some microseconds.
 
 _ops = torch.ops.trundle
 _modes = torch._C._len_torch_dispatch_stack
@@ -46,8 +46,8 @@ _trace = torch._C._get_tracing_state
 def is_plain(x: Any) -> bool:
     """Whether `x` is a plain tensor.
 
-    A plain tensor is strided and has no gradient and no flags. Also, no dispatch mode (such as a tracer), no transform
-    of ``torch.func`` and no ``torch.jit.trace`` may be active.
+    It is strided and has no gradient and no flags, and no dispatch mode (such as a tracer), transform of ``torch.func``
+    or ``torch.jit.trace`` is active.
     """
     return (
         type(x) is Tensor
@@ -60,8 +60,6 @@ def is_plain(x: Any) -> bool:
         and _trace() is None
     )
 
-
-# Movements.
 
 
 def _read(x: Tensor) -> Tensor:
@@ -153,8 +151,6 @@ def _fakes_chain(
     return x.new_empty(steps[-1].after if steps else x.shape)
 
 
-# Inverse movements.
-
 
 def _gradients_roll(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     return _ops.roll.default(grad, [-shift for shift in ctx.shifts], ctx.axes), None, None
@@ -237,7 +233,7 @@ def _differentiated(
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         return type(f"trundle_{operator._opname}", (kind,), members)
 
-    # PyTorch applies transforms to an operator one after another. The current transform needs its own function class.
+    # Transforms are applied one after another. The current one needs its own function class.
     function = of_kind(torch.autograd.Function)
     function_of_transform = of_kind(torch.autograd.function._SingleLevelFunction)
 
@@ -246,7 +242,7 @@ def _differentiated(
         if is_asked and checks is not None:
             checks(*arguments)
         if not (is_asked and x.requires_grad):
-            # Avoids redispatching a plain tensor, which takes some microseconds.
+            # Redispatching a plain tensor takes some microseconds.
             return moves(x, *arguments) if is_plain(x) else below(keyset, x, *arguments)
         if _transforms() is None:
             return function.apply(keyset, x, *arguments)
@@ -316,7 +312,6 @@ def _batched_chain(
         steps = [step.batched(size) for step in steps_of(x.shape[1:], x.dtype, text, sizes, given, names)]
         if None not in steps:
             return run(x, steps, given, names), 0
-    # If a step cannot be applied to all tensors at once, apply it to each.
     each = [
         _ops.chain.given(
             x[at],

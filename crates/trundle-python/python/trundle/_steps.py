@@ -36,7 +36,7 @@ def chain_of(text: str) -> trundle.Chain:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """Converts an axis that may be negative to one that counts from the front."""
+    """Returns the axis counted from the front."""
     if not -rank <= axis < rank:
         raise IndexError(f"axis {axis} is out of bounds for a tensor of {rank} axes")
     return axis % rank
@@ -56,7 +56,7 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def behind(axes: Iterable[int]) -> tuple[int, ...]:
-    """The axes after a batch axis has been inserted in front of them."""
+    """The axes after a batch axis was inserted in front."""
     return tuple(axis + 1 for axis in axes)
 
 
@@ -74,11 +74,10 @@ class _Step:
         return ()
 
     def back(self) -> _Step:
-        """The inverse step, for gradients."""
         raise NotImplementedError(f"no gradient goes through the stage {self.text()!r} of a chain")
 
     def batched(self, size: Any) -> _Step | None:
-        """The same step for `size` tensors, which are along a new first axis. None if no stage does that."""
+        """The same step for `size` tensors along a new first axis. None if no stage does that."""
         return None
 
 
@@ -177,7 +176,7 @@ class _Reverse(_Step):
 
 @dataclass(frozen=True)
 class _Other(_Step):
-    """A stage that has no gradient and no form for a batch of tensors."""
+    """A stage without a gradient and without a batched form."""
 
     after: tuple[Any, ...]
     stage: str
@@ -187,7 +186,7 @@ class _Other(_Step):
 
 
 def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: str) -> Tensor:
-    """Runs steps as one chain, with the tensors `given` for its `names`."""
+    """Runs steps as one chain, with the tensors `given` for `names`."""
     text = " | ".join(step.text() for step in steps)
     sizes = [size for step in steps for size in step.sizes()]
     return _ops.chain.given(x, text, sizes, list(given), names)
@@ -206,7 +205,7 @@ def _stages(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The stages of a chain, each with the names of its missing tensors. ``{}`` stands for a separate size argument."""
     if "{}" not in text:
         return tuple((stage, tuple(names)) for stage, names in _trundle.chain_stages(chain_of(text)))
-    # Check the chain; the sizes do not matter for its syntax.
+    # This checks the syntax, for which the sizes do not matter.
     chain_of(text.replace("{}", "1"))
     return tuple((stage.strip(), _names(stage)) for stage in text.split("|"))
 
@@ -224,7 +223,6 @@ def steps_of(
     given: Sequence[Tensor],
     names: str,
 ) -> list[_Step]:
-    """The steps of a chain for a tensor of this shape."""
     steps: list[_Step] = []
     after, rest = tuple(shape), iter(sizes)
     by_name = given_by_name(names, given)
@@ -251,7 +249,7 @@ def _check_names(needed: set[str], given: dict[str, Tensor]) -> None:
 
 
 def _arguments(stage: str, sizes: Any) -> dict[str, Any]:
-    """The arguments of a call, with `sizes` for each ``{}``. All positional arguments form one list."""
+    """The arguments of a call, with `sizes` for each ``{}``. Positional arguments form one list."""
     named = dict(_parsed(stage))
     if "" in named:
         named[""] = [next(sizes) if value == {} else value for value in named[""]]
@@ -327,7 +325,7 @@ def _reshaped(shape: tuple[Any, ...], numbers: Sequence[Any] = ()) -> list[_Step
 
 
 def _is_left(size: Any) -> bool:
-    """Whether a size is -1. It stands for the size that follows from the other sizes."""
+    """-1 stands for the size that follows from the others."""
     return isinstance(size, int) and size == -1
 
 

@@ -48,8 +48,6 @@ _is_compiling = torch.compiler.is_compiling
 _ops = torch.ops.trundle
 
 
-# Functions.
-
 
 def roll(
     x: Tensor, shift: Any = None, axis: Any = None, *, shifts: Any = None, dims: Any = None
@@ -428,7 +426,7 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
 
 
 def _one_of(name: str, value: Any, synonym: str, other: Any) -> Any:
-    """Returns the value of an argument that has two names."""
+    """The value of an argument with two names."""
     if value is not None and other is not None:
         raise TypeError(f"got both {name} and {synonym}: they are one argument")
     return other if value is None else value
@@ -442,7 +440,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _size(given: Any) -> Any:
-    """Converts a size, which is a tensor in ``torch.jit.trace``."""
+    """In ``torch.jit.trace``, a size is a tensor."""
     return int(given) if isinstance(given, Tensor) else given
 
 

@@ -376,7 +376,7 @@ def finish(path: str | os.PathLike[str]) -> None:
 
 
 def _check_progress(progress: Any) -> None:
-    """Check that `progress` is callable, before anything is written."""
+    """Checks that `progress` is callable, before anything is written."""
     if progress is not None and not callable(progress):
         raise TypeError(
             f"progress must be callable, as in progress=lambda done, total: print(done, total), not {progress!r}"
@@ -384,17 +384,16 @@ def _check_progress(progress: Any) -> None:
 
 
 def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
-    """Run a task. A module-level function, so that executors can pickle it."""
+    """Runs a task. This is a function of the module, so that executors can pickle it."""
     return _trundle.run_task(text, number, threads, stop)
 
 
 def _workers_of(executor: Executor) -> int | None:
-    """The number of tasks that an executor runs concurrently; if unknown, the number of CPUs."""
+    """The tasks that an executor runs concurrently; if unknown, the number of CPUs."""
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
 def _path(given: Any) -> str:
-    """The absolute path of a store or a file."""
     store = getattr(given, "store", None)
     if store is not None and not isinstance(given, (str, os.PathLike)):
         root = getattr(store, "root", None) or getattr(store, "path", None)

@@ -195,7 +195,7 @@ pub(crate) fn rot90<'py>(
     let axes = axis_or_axes("rot90", axis, axes)?;
     let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
-    // Take k modulo 4. Python does this, because k may have more than 64 bits.
+    // Python reduces k modulo 4, because k may have more than 64 bits.
     let turns = |k| numbers::one("k", k, || k.rem(4)?.extract());
     let k = k.map_or(Ok(1), turns)?.rem_euclid(4);
     let axes = match axes {

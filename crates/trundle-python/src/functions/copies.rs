@@ -157,7 +157,7 @@ fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
-/// Broadcasts `src` to `sizes`. New leading axes and repeated axes of size 1 get the stride 0.
+/// New leading axes and repeated axes of size 1 get the stride 0.
 fn broadcast(src: &ArrayMemory, sizes: &[isize]) -> PyResult<ArrayMemory> {
     let extra = src.sizes.len().saturating_sub(sizes.len());
     let fits = |(own, size): (&isize, &isize)| own == size || *own == 1;

@@ -180,7 +180,7 @@ pub(crate) fn take_along_axis<'py>(
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    // If `axis` is not given, it is the last axis. If the caller gives None, `x` is read as if it were flat.
+    // The default is the last axis. None reads `x` as if it were flat.
     let given = match axis {
         AxisOrNone::Default => axes.cloned(),
         AxisOrNone::Given(axis) if axis.is_none() && axes.is_some() => axes.cloned(),
@@ -306,7 +306,7 @@ pub(crate) fn put_along_axis<'py>(
     Ok(out.cloned())
 }
 
-/// Checks that `indices` has `rank` axes.
+/// Checks the number of axes.
 ///
 /// # Errors
 /// ValueError for another number of axes.

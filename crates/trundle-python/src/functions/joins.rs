@@ -139,7 +139,7 @@ pub(crate) fn stack<'py>(
     assembled(py, &assembly, out, numbers::threads(threads)?)
 }
 
-/// Reads a sequence of arrays. All must have the kind and dtype of the first one.
+/// All arrays must have the kind and dtype of the first one.
 fn read<'py>(function: &str, arrays: &Bound<'py, PyAny>) -> PyResult<Vec<Tensor<'py>>> {
     let mut tensors: Vec<Tensor<'py>> = Vec::new();
     for (at, array) in arrays.try_iter()?.enumerate() {

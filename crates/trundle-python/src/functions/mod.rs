@@ -1,4 +1,4 @@
-//! The functions of the package. Each reads its arguments as numpy does and converts them to an operation.
+//! The functions of the package, which read their arguments as numpy does.
 
 pub(crate) mod axes;
 pub(crate) mod copies;
@@ -35,11 +35,8 @@ fn required<T>(function: &str, name: &str, value: Option<T>) -> PyResult<T> {
     })
 }
 
-/// An axis argument that has a default, and may be None.
 pub(crate) enum AxisOrNone<'py> {
-    /// The argument is missing.
     Default,
-    /// The given value, which may be None.
     Given(Bound<'py, PyAny>),
 }
 

@@ -1,4 +1,4 @@
-//! The function that pads an array.
+//! Padding.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -99,8 +99,7 @@ pub(crate) fn pad<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Pads with constants. `values` has the bytes of two elements for each axis. Corners get the value of the last
-/// axis.
+/// `values` has the bytes of two elements for each axis. Corners get the value of the last axis.
 fn by_constants<'py>(
     py: Python<'py>,
     x: Tensor<'py>,
@@ -128,15 +127,10 @@ fn by_constants<'py>(
     assembled(py, &assembly, out, threads)
 }
 
-/// The elements with which an array is padded.
 enum Around {
-    /// Constants.
     Constant,
-    /// Elements of the array.
     Own {
-        /// The operator's mode.
         word: &'static str,
-        /// The index of the mode.
         number: i64,
     },
 }
@@ -176,7 +170,7 @@ impl Around {
     }
 }
 
-/// Reads two widths for each axis: the number of elements before the array, and the number after it.
+/// Reads two widths for each axis, before and after the array.
 ///
 /// # Errors
 /// TypeError for widths that are not integers, ValueError for negative widths or a shape that does not broadcast to a
@@ -186,7 +180,7 @@ fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
         return widths_by_axis(by_axis, rank);
     }
     let (sizes, widths) = IntegerArray::read("pad_width", pad_width)?.counts("pad_width")?;
-    // One row is for all axes; one column is for both sides.
+    // One row is for all axes, one column for both sides.
     let (rows, columns) = match sizes[..] {
         [] => (1, 1),
         [columns] => (1, columns),
@@ -206,7 +200,7 @@ fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
     Ok((0..rank).flat_map(|axis| [width(axis, 0), width(axis, 1)]).collect())
 }
 
-/// Reads the widths from a mapping. Axes that it does not have get 0.
+/// Axes that the mapping does not have get 0.
 ///
 /// # Errors
 /// As [`widths`].

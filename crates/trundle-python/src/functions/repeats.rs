@@ -87,7 +87,7 @@ pub(crate) fn repeat<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Creates the operation that repeats the indices of an axis of `size`.
+/// Repeats the indices of an axis of `size`.
 ///
 /// # Errors
 /// TypeError if `repeats` is not of integers; ValueError if it is negative or has another length than 1 or
@@ -305,8 +305,8 @@ pub(crate) fn sliding_window_view<'py>(
         );
         return Err(PyValueError::new_err(message));
     }
-    // Copy a strided view of the windows. Strides can also describe windows of windows and empty windows; the operator
-    // cannot.
+    // Copies a strided view of the windows. Unlike the operator, strides can also describe windows of windows and empty
+    // windows.
     let memory = &mut x.memory;
     for (axis, size) in axes.into_iter().zip(window) {
         let at = usize::try_from(axis).unwrap_or_default();

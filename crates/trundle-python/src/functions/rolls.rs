@@ -97,7 +97,7 @@ fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     })
 }
 
-/// Makes pairs of shifts and axes. A single shift is paired with all axes, and a single axis with all shifts.
+/// Pairs shifts and axes. A single one is paired with all of the others.
 fn along(
     shift: &Bound<'_, PyAny>,
     axis: &Bound<'_, PyAny>,
@@ -115,7 +115,6 @@ fn along(
         }
     }
     let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
-    // Repeats a single shift for all axes.
     let beside = shifts.iter().cycle().zip(&axes);
     let shifts = beside.map(|(shift, axis)| shift.along(size(*axis))).collect::<PyResult<_>>()?;
     Ok(Operation::of(Roll::DECLARATION, [shifts, axes]))

@@ -87,11 +87,11 @@ pub(crate) fn split<'py>(
     Ok(parts)
 }
 
-/// Computes the end of each part of an axis.
+/// The end of each part.
 ///
 /// # Errors
-/// ValueError if the axis cannot be divided into equal parts, or if there is less than one part. TypeError if an
-/// entry is not an integer.
+/// ValueError if the axis cannot be divided equally or there is less than one part, TypeError if an entry is not an
+/// integer.
 fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
     if given.len().is_ok() {
         let from_front = |index: i64| if index < 0 { index.saturating_add(size) } else { index };
@@ -100,7 +100,7 @@ fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
         return Ok(ends.chain([size]).collect());
     }
     let refused = |message| Err(PyValueError::new_err(message));
-    // A number of parts that does not fit is larger than the size of any axis.
+    // A number that does not fit is larger than any axis.
     let sections = numbers::one("indices_or_sections", given, || match given.gt(0)? {
         true => Ok(i64::MAX),
         false => Ok(0),

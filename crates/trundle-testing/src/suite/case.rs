@@ -11,12 +11,12 @@ use crate::cases::{Chain, chains, layouts, many_axes, widths, windows};
 use crate::shapings::{ShapingChain, shaping_chains};
 use crate::{Naive, PlainOp, composed};
 
-/// A case: a chain of operators between two layouts.
+/// A chain between two layouts.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The shape of the source, the operators, and the oracle's result.
+    /// The source's shape, the operators, and the oracle's result.
     pub chain: ShapingChain,
-    /// The part of the output that is computed: one range for each axis.
+    /// The part of the output that is computed, with a range for each axis.
     pub window: Vec<Range<usize>>,
     /// The size of an element in bytes.
     pub width: usize,
@@ -27,8 +27,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Creates a case that computes the whole output. Source and destination are row-major, at the given
-    /// `offsets`.
+    /// Computes the whole output, from row-major to row-major, at the given `offsets`.
     ///
     /// # Panics
     /// If the sizes do not fit into memory.
@@ -37,7 +36,7 @@ impl Case {
         Case::contiguous_chain(chain.into(), width, offsets)
     }
 
-    /// Creates a case as [`Case::contiguous`], for any chain.
+    /// [`Case::contiguous`] for any chain.
     pub(crate) fn contiguous_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
@@ -53,15 +52,15 @@ impl Case {
         }
     }
 
-    /// Draws random cases of all operators, with at most `most_elements` elements, between contiguous
-    /// tensors. Other layouts would not do, because not every layout allows splitting and merging axes.
+    /// Random cases of all operators, with at most `most_elements` elements, between contiguous tensors, because not
+    /// every layout allows splitting and merging axes.
     pub fn shaping(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (shaping_chains(most_elements, 4), widths(), uniform2(0..70usize));
         numbers.prop_map(|(chain, width, offsets)| Case::contiguous_chain(chain, width, offsets))
     }
 
-    /// Draws random cases of many short axes, with at most `most_elements` elements: between contiguous
-    /// tensors at odd offsets, or between any two layouts.
+    /// Random cases of many short axes, with at most `most_elements` elements: between contiguous tensors at odd
+    /// offsets, or between any two layouts.
     pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (many_axes(most_elements), widths(), layouts(), layouts());
         (numbers, uniform2(0..70usize), 0..4u8).prop_map(|(numbers, offsets, turn)| {
@@ -79,7 +78,7 @@ impl Case {
         })
     }
 
-    /// Draws random cases with at most `most_elements` elements.
+    /// Random cases with at most `most_elements` elements.
     pub fn any(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (chains(most_elements, 4), windows(), widths(), layouts(), layouts());
         numbers.prop_map(|(chain, window, width, src, dst)| {
@@ -91,10 +90,10 @@ impl Case {
         })
     }
 
-    /// Returns the maps of the operators, composed where possible. The last map computes the window.
+    /// The maps of the operators, composed where possible. The last one computes the window.
     ///
     /// # Errors
-    /// Returns the errors of the operators.
+    /// The errors of the operators.
     pub fn passes(&self) -> trundle_core::Result<Vec<IndexMap>> {
         let mut shape = Shape::new(&self.chain.shape[..])?;
         let mut maps = vec![IndexMap::identity(&shape)];
@@ -109,7 +108,7 @@ impl Case {
         Ok(passes)
     }
 
-    /// Returns the oracle's result: for each position of the window, the label of its source element.
+    /// The oracle's result: for each position of the window, the label of its source element.
     pub fn naive(&self) -> Naive {
         self.chain.naive.within(&self.window)
     }

@@ -1,4 +1,4 @@
-//! Compares a case with the oracle, byte by byte.
+//! Compares a case with the oracle byte by byte.
 
 use std::borrow::{Borrow, BorrowMut};
 
@@ -11,11 +11,10 @@ use crate::{Flush, MOST_BOXES, TestBuffer, Testable, read_elements, write_elemen
 /// The number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 67;
 
-/// Runs one case twice. The protected page is at one end of each buffer in the first run, and at the other
-/// end in the second run.
+/// Runs one case twice, with the protected page at either end of each buffer.
 ///
 /// # Errors
-/// Describes how the result differs from the oracle's. The description includes the case and the plan.
+/// The difference from the oracle, with the case and the plan.
 pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     let src = noise(buffer_bytes(&case.src, case.width), 1);
     let before = noise(buffer_bytes(&case.dst, case.width) + GUARD_BYTES, 2);
@@ -43,7 +42,6 @@ pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the destination buffer with the expected buffer.
 fn compare(case: &Case, after: &[u8], expected: &[u8], passes: &[IndexMap]) -> Result<(), String> {
     match after.iter().zip(expected).position(|(got, want)| got != want) {
         None => Ok(()),
@@ -59,14 +57,13 @@ fn compare(case: &Case, after: &[u8], expected: &[u8], passes: &[IndexMap]) -> R
     }
 }
 
-/// A tensor that one pass writes and the next pass reads.
+/// Written by one pass and read by the next.
 struct Between {
     layout: Layout,
     bytes: Vec<u8>,
 }
 
-/// Allocates a buffer. Checks that the buffer is zeroed, and that a buffer made from bytes contains these
-/// bytes.
+/// Checks that a new buffer is zeroed, and that a buffer made from bytes contains these.
 pub(crate) fn new_buffer<B: Testable>(backend: &B, bytes: usize) -> Result<Box<B::Buffer>, String> {
     let refused = |refusal| format!("refused: {refusal}");
     let filled = backend.buffer_of(b"filled").map_err(refused)?;
@@ -80,7 +77,6 @@ pub(crate) fn new_buffer<B: Testable>(backend: &B, bytes: usize) -> Result<Box<B
     }
 }
 
-/// Returns a buffer with these bytes.
 pub(crate) fn hold<B: Testable>(
     backend: &B,
     bytes: &[u8],
@@ -90,7 +86,6 @@ pub(crate) fn hold<B: Testable>(
     TestBuffer::holding(backend, bytes, flush, name)
 }
 
-/// Runs one pass.
 fn carry_out<B: Testable>(
     backend: &B,
     case: &Case,
@@ -105,8 +100,8 @@ fn carry_out<B: Testable>(
     run(backend, &work, ends, src, dst).map_err(|wrong| format!("{case}: {wrong}"))
 }
 
-/// Runs a move that uses `ends` bytes of the two buffers. First checks that the backend rejects buffers
-/// that are too short, and that a run can be stopped before its first part.
+/// The move uses `ends` bytes of the buffers. First checks that buffers that are too short are rejected, and that a run
+/// can be stopped before its first part.
 pub(crate) fn run<B: Testable>(
     backend: &B,
     work: &Move,
@@ -145,7 +140,7 @@ pub(crate) fn run<B: Testable>(
     backend.run(&plan, src, dst).or_else(|refusal| wrong(&format!("refused: {refusal}")))
 }
 
-/// Returns the contents that the oracle expects in the whole destination buffer.
+/// The whole buffer, as the oracle expects it.
 fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
     let elements = read_elements(&case.src, case.width, src);
     let moved: Vec<&[u8]> = case.naive().labels().iter().map(|label| elements[*label]).collect();
@@ -154,12 +149,11 @@ fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
     expected
 }
 
-/// Returns pseudorandom bytes, the same in each call, so that no wrong movement gives the right result by
-/// accident.
+/// Pseudorandom, so that no wrong movement gives the right result by accident.
 pub(crate) fn noise(bytes: usize, salt: u64) -> Vec<u8> {
     (0..bytes as u64)
         .map(|number| {
-            // These are the finishing steps of splitmix64.
+            // The finishing steps of splitmix64.
             let mut mixed = (number + (salt << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Fixed cases for conditions in the planner and the kernels that do not depend on sizes alone.
+//! Conditions in the planner and the kernels that do not depend on sizes alone.
 
 use trundle_core::ops::{Reshape, Slice, Tile};
 use trundle_core::{Layout, Op, Shape};
@@ -9,7 +9,6 @@ use crate::cases::signed;
 use crate::shapings::ShapingChain;
 use crate::{Naive, PlainOp};
 
-/// Returns all cases of this file.
 pub(super) fn conditions() -> impl Iterator<Item = Case> {
     gapped_matrices()
         .chain(rolled_halves())
@@ -38,8 +37,8 @@ fn gapped_matrices() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Two halves of an axis are swapped and become a separate axis. This gives two blocks with the same loops.
-/// In the source, the second block follows the first as in a roll, but not in the destination.
+/// Two halves of an axis are swapped and become a separate axis: two blocks with the same loops. The second follows the
+/// first as in a roll in the source, but not in the destination.
 fn rolled_halves() -> impl Iterator<Item = Case> {
     [(5, 3), (5, 33), (64, 16), (70, 70)].into_iter().flat_map(|(rows, cols)| {
         [[1, 0, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1]].into_iter().flat_map(move |order| {
@@ -60,7 +59,7 @@ fn rolled_halves() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Rolls whose two blocks meet at the start of a transpose tile, or next to it.
+/// Rolls whose blocks meet at the start of a transpose tile, or next to it.
 fn jumps_at_tiles() -> impl Iterator<Item = Case> {
     let shapes = [([2100, 24], 0), ([24, 1100], 1)];
     shapes.into_iter().flat_map(|(shape, axis)| {
@@ -76,7 +75,7 @@ fn jumps_at_tiles() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Reversals with lengths along a long axis that is outside the axes of the tiles.
+/// Reversals along a long axis outside the tiles.
 fn long_outer_rows() -> impl Iterator<Item = Case> {
     let reverse = PlainOp::ReverseSequence { axis: 1, batch_axis: 0, lengths: vec![70, 47, 1] };
     let transpose = PlainOp::Transpose { order: vec![0, 1, 3, 2] };
@@ -87,8 +86,7 @@ fn long_outer_rows() -> impl Iterator<Item = Case> {
         .into_iter()
 }
 
-/// Reversals with a length for each column, with few columns and many rows, so that a slab is larger than a
-/// task should be.
+/// A length for each of a few columns, and many rows, so that a slab is larger than a task should be.
 fn large_slabs() -> impl Iterator<Item = Case> {
     [(31, 2300, 1), (13, 2600, 2)].into_iter().map(|(lanes, rows, width)| {
         let lengths = lane_lengths(2 * lanes, rows, 0);
@@ -97,8 +95,8 @@ fn large_slabs() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Axes that are repeated, sliced with different steps, and rolled in between. The blocks are similar, but
-/// they do not continue each other.
+/// Axes that are repeated, sliced with different steps, and rolled in between. The blocks are similar, but do not
+/// continue each other.
 fn tiled_and_sliced() -> impl Iterator<Item = Case> {
     [1usize, 4].into_iter().flat_map(|width| {
         [-3i64, -2, -1, 1, 2, 3].into_iter().flat_map(move |step| {

@@ -1,4 +1,4 @@
-//! Gathers of elements and rows, with every width and every offset.
+//! Gathers of elements and rows, of every width and at every offset.
 
 use trundle_core::ops::{Indices, Take, TakeAlongAxis, Transpose};
 use trundle_core::{Op, Shape};
@@ -24,7 +24,7 @@ fn chain(shape: &[usize], ops: Vec<Op>, naive: Naive) -> ShapingChain {
     ShapingChain { shape: shape.to_vec(), ops, naive }
 }
 
-/// Gathers along each axis: alone, with the axes in another order, and with different indices for each row.
+/// Along each axis: alone, with another order of axes, and with different indices for each row.
 pub(super) fn gathers() -> impl Iterator<Item = Case> {
     let mut chains = Vec::new();
     for (shape, counts) in [

@@ -1,5 +1,5 @@
-//! The conformance suite. On every backend, the output buffer must equal the oracle's in every byte,
-//! including the bytes between and around the elements.
+//! The conformance suite: the output buffer must equal the oracle's in every byte, including those between and around
+//! the elements.
 
 mod case;
 mod check;
@@ -20,16 +20,14 @@ pub use sweeps::{large, sweeps};
 
 use crate::{Testable, holds};
 
-/// Runs part `share` of `shares` parts of the suite: fixed cases, large cases and random cases. All parts
-/// together run every fixed case. Each part has some cases of every kind, and its share of the random
-/// cases. The whole suite takes seconds.
+/// Runs part `share` of `shares` of the suite: fixed, large and random cases. All parts together run every fixed case;
+/// each has some of every kind, and its share of the random cases. The whole suite takes seconds.
 ///
 /// # Panics
-/// At the first case that differs from the oracle. The message has what is needed to repeat the case.
+/// At the first case that differs from the oracle, with what is needed to repeat it.
 pub fn conformance<B: Testable>(backend: &B, share: usize, shares: usize) {
     let swept = sweeps().enumerate().filter(|(number, _)| {
-        // Consecutive cases differ in only one parameter, so every n-th case would be too similar to the
-        // others.
+        // Consecutive cases differ in one parameter, so every n-th would be too similar.
         let mixed = (*number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
         mixed as usize % shares == share
     });
@@ -44,7 +42,7 @@ pub fn conformance<B: Testable>(backend: &B, share: usize, shares: usize) {
     sweep(backend, large());
 }
 
-/// Runs each of the cases.
+/// Runs the cases.
 ///
 /// # Panics
 /// At the first case that differs from the oracle.
@@ -59,14 +57,14 @@ pub fn sweep<B: Testable>(backend: &B, cases: impl IntoIterator<Item = Case>) {
 /// Runs random cases with at most `most_elements` elements each.
 ///
 /// # Panics
-/// If a case differs from the oracle. The message has the smallest such case that was found, and the seed.
+/// If a case differs from the oracle, with the smallest one found, and the seed.
 pub fn random<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::any(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
     });
 }
 
-/// Runs random cases of many short axes, with at most `most_elements` elements each.
+/// Like [`random`], with many short axes.
 ///
 /// # Panics
 /// As [`random`].
@@ -76,7 +74,7 @@ pub fn many_axes<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     });
 }
 
-/// Runs random cases with at most `most_elements` elements each. Some cases split and merge axes.
+/// Like [`random`], with some cases that split and merge axes.
 ///
 /// # Panics
 /// As [`random`].

@@ -1,4 +1,4 @@
-//! Fixed cases of reversals with lengths.
+//! Reversals with lengths.
 
 use trundle_core::Shape;
 
@@ -6,7 +6,7 @@ use super::case::{Case, row_major};
 use super::swept::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::PlainOp;
 
-/// Reverses rows of every length along each of three axes, alone and together with another operator.
+/// Rows of every length along each of three axes, alone and with another operator.
 pub(super) fn rows_reversed() -> impl Iterator<Item = Case> {
     EDGE_SIZES.into_iter().flat_map(|size| {
         (0..3usize).flat_map(move |axis| {
@@ -36,8 +36,8 @@ pub(super) fn rows_reversed() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Reverses along rows, with a different length for each of a few columns. The rows are shorter than a
-/// cache line, or extend over several slabs, or are in slabs that are made in several parts.
+/// A different length for each of a few columns. Rows are shorter than a cache line, or extend over several slabs, or
+/// are in slabs that are made in several parts.
 pub(super) fn narrow_lanes() -> impl Iterator<Item = Case> {
     let sizes = [(2, 5), (3, 64), (5, 7), (13, 33), (13, 130), (31, 9), (60, 40), (2, 9000)];
     sizes.into_iter().enumerate().flat_map(|(number, (lanes, size))| {
@@ -57,9 +57,8 @@ pub(super) fn narrow_lanes() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Reverses along the axis before the last one, with a different length for each column. The reversal is
-/// alone, or either axis is flipped before or after it, or only some of the rows are computed, from
-/// arbitrary rows.
+/// Along the axis before the last, with a different length for each column: alone, with either axis flipped before or
+/// after, or with only some of the rows, from arbitrary ones.
 pub(super) fn lanes_reversed() -> impl Iterator<Item = Case> {
     let counts = [1, 3, 8, 13, 16, 32, 33, 64, 65, 131];
     let rows = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 515];
@@ -94,7 +93,7 @@ pub(super) fn lanes_reversed() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Returns a length for each of `lanes` columns: scattered, about half of `rows`, or mostly short.
+/// Scattered, about half of `rows`, or mostly short.
 pub(super) fn lane_lengths(lanes: usize, rows: usize, kind: usize) -> Vec<u64> {
     let length = |lane: usize| match kind {
         0 => lane * 7919 % (rows + 2),

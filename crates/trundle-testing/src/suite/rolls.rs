@@ -1,10 +1,8 @@
-//! Fixed cases of rolled axes.
-
 use super::case::Case;
 use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
 use crate::PlainOp;
 
-/// Every shift of an axis that is alone, or before or after another axis.
+/// Every shift of an axis, alone, or before or after another.
 pub(super) fn rolls() -> impl Iterator<Item = Case> {
     (1..=17usize).chain([33, 64]).flat_map(|size| {
         (0..size).flat_map(move |shift| {
@@ -22,7 +20,7 @@ pub(super) fn rolls() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Every order of three or four axes. One or two axes are rolled. Some cases also have a reversed axis.
+/// Every order of three or four axes, one or two of which are rolled, and perhaps one reversed.
 pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
     let rolls = [[(0, 1), (2, 5)], [(1, 3), (2, 33)]];
     let shapes = [
@@ -57,14 +55,12 @@ pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Rolls of many rows of every length up to two cache lines, and of some longer rows. The two parts of a
-/// row meet within a vector.
+/// Many rows of every length up to two cache lines, and some longer rows. The two parts of a row meet within a vector.
 pub(super) fn rows_rolled() -> impl Iterator<Item = Case> {
     (2..=66usize).chain([127, 128, 300, 500, 511, 512, 513, 1284]).flat_map(|size| {
         (1..size).step_by(1 + size / 4).enumerate().flat_map(move |(number, shift)| {
             let shift = i64::try_from(shift).expect("a small shift");
-            // As many rows as fill whole vectors, or few rows if they are long. Once there is one row more
-            // than a tile has.
+            // As many rows as fill whole vectors, or few if they are long. Once there is one more than a tile has.
             let rows = match size {
                 ..100 => 65,
                 500 => 66,

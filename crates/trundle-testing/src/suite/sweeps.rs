@@ -11,7 +11,7 @@ use super::transposes::{
 };
 use crate::PlainOp;
 
-/// Returns small cases that cover every size, shift, length and order of axes.
+/// Small cases that cover every size, shift, length and order of axes.
 pub fn sweeps() -> impl Iterator<Item = Case> {
     runs()
         .chain(matrices())
@@ -65,8 +65,7 @@ fn corners() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Returns cases of at least two megabytes. They exceed the caches of one core, and several threads run
-/// them.
+/// At least two megabytes, more than the caches of one core, for several threads.
 pub fn large() -> impl Iterator<Item = Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =
@@ -91,7 +90,7 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
         (&[3, 515, 1100], lanes(1, 3300, 515), 2),
         (&[20_011, 67], lanes(0, 67, 20_011), 2),
-        // There are as many rows as a thread's scratch buffer can hold for this many lines.
+        // As many rows as a thread's scratch buffer can hold for this many lines.
         (&[3001, 575], lanes(0, 575, 3001), 2),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::contiguous(shape, &[op], width, [0, 0]))

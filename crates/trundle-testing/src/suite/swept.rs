@@ -1,6 +1,6 @@
-//! The sizes, widths, offsets and orders of axes in the fixed cases.
+//! Sizes, widths, offsets and orders of the fixed cases.
 
-/// Sizes that are close to the sizes of vectors, cache lines and tiles.
+/// Close to the sizes of vectors, cache lines and tiles.
 pub(super) const EDGE_SIZES: [usize; 18] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
 
@@ -10,7 +10,6 @@ pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
 /// Offsets of source and destination in bytes. Some are unaligned.
 pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
 
-/// Returns every order of `rank` axes.
 pub(super) fn permutations(rank: usize) -> Vec<Vec<i64>> {
     let mut all = vec![Vec::new()];
     for axis in 0..rank {

@@ -1,4 +1,4 @@
-//! Fixed cases of permuted axes.
+//! Permuted axes.
 
 use trundle_core::{Layout, Shape};
 
@@ -8,7 +8,7 @@ use crate::PlainOp;
 use crate::cases::signed;
 use crate::choices::Choices;
 
-/// Two axes are exchanged. In some cases, one of them is also reversed.
+/// Two axes are exchanged, and perhaps one of them reversed.
 pub(super) fn matrices() -> impl Iterator<Item = Case> {
     EDGE_SIZES.into_iter().flat_map(|rows| {
         EDGE_SIZES.into_iter().flat_map(move |columns| {
@@ -24,8 +24,8 @@ pub(super) fn matrices() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many matrices of few elements, and pictures of few channels with all axes in reversed order: alone, and
-/// with a flipped axis.
+/// Many matrices of few elements, and pictures of few channels with all axes in reversed order, perhaps with a flipped
+/// axis.
 pub(super) fn few_elements() -> impl Iterator<Item = Case> {
     let sizes = [2, 3, 4, 5, 6, 7, 9];
     let pairs = sizes.into_iter().flat_map(move |a| sizes.into_iter().map(move |b| (a, b)));
@@ -84,8 +84,7 @@ pub(super) fn pictures() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Planes become pixels of a multiple of 16 bytes. In one case, pixels that are adjacent in the destination
-/// are not adjacent in the source.
+/// Planes become pixels of a multiple of 16 bytes, also where adjacent pixels are not adjacent in the source.
 pub(super) fn channels() -> impl Iterator<Item = Case> {
     [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
         [16, 32, 48, 64].into_iter().flat_map(move |bytes| {
@@ -114,18 +113,18 @@ pub(super) fn channels() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Matrices whose rows and columns are so long that they are packed before they are transposed. There are
-/// one or several strips, which end at a cache line or within it, and rows and columns may have gaps.
+/// Rows and columns are so long that they are packed before they are transposed: in one or several strips, which end at
+/// a cache line or within it, perhaps with gaps.
 pub(super) fn strips() -> impl Iterator<Item = Case> {
     let matrices = [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
         let row_lengths = [1024, 1040, 1616, 3056, 4608].into_iter().enumerate();
-        // If elements are small, shorter rows have as many strips.
+        // Small elements in shorter rows have as many strips.
         row_lengths.take(if width < 4 { 3 } else { 5 }).flat_map(move |(number, bytes)| {
             [(256, 0), (512, 0), (336, 1)].into_iter().map(move |(row_bytes, more)| {
                 let (rows, columns) = (row_bytes / width + more, bytes / width + 3 * more);
                 let turn = number + width.ilog2() as usize + more;
                 let offsets = match SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()] {
-                    // Elements at unaligned addresses are not packed.
+                    // Unaligned elements are not packed.
                     [src, dst] if number % 4 != 0 => [src, dst.next_multiple_of(width)],
                     offsets => offsets,
                 };
@@ -153,8 +152,7 @@ pub(super) fn strips() -> impl Iterator<Item = Case> {
     matrices.chain(jumping)
 }
 
-/// Elements of unusual widths: backwards, as pixels of three channels at different distances, and as
-/// matrices.
+/// Unusual widths: backwards, as pixels of three channels at different distances, and as matrices.
 pub(super) fn groups() -> impl Iterator<Item = Case> {
     let counts = [3, 7, 11, 22, 23, 40, 65, 100, 300];
     (2..36).flat_map(move |width| {
@@ -197,7 +195,7 @@ pub(super) fn orders() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many axes of size two, of powers of two, or of other small sizes, in any order. Some axes are reversed.
+/// Of size two, of powers of two, or of other small sizes, in any order, some reversed.
 pub(super) fn many_axes() -> impl Iterator<Item = Case> {
     let sizes: [&[usize]; 5] = [&[2], &[2, 4, 2, 8], &[2, 2, 2, 3], &[2, 3, 5], &[3, 1, 4, 67]];
     SWEPT_WIDTHS.into_iter().flat_map(move |width| {

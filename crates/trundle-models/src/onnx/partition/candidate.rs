@@ -18,26 +18,25 @@ use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
 
-/// Operators that ONNX Runtime 1.32 never fuses and that run there at 1/15 to 1/2 of the speed of memory.
-/// It is faster to replace even a single one of them (measured; docs/models.md).
+/// Operators that ONNX Runtime 1.32 never fuses and runs at 1/15 to 1/2 of the speed of memory. Even one of them alone
+/// is worth replacing (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A new node for a subgraph. The node contains a model of its own.
+/// A new node with a model of its own, for a subgraph.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
     pub(super) outputs: Vec<&'a str>,
-    /// The inputs, as a set.
     read: HashSet<&'a str>,
-    /// Whether the elements of an input decide how other tensors move.
+    /// Whether elements of an input decide how others move.
     is_decided_later: bool,
     nodes: BTreeSet<usize>,
     initializers: BTreeSet<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    /// Builds the candidate. The tensors that are moved become inputs. Tensors that decide how others move
-    /// become part of the model where possible.
+    /// Builds the candidate. Moved tensors become inputs. Tensors that decide how others move become part of the model
+    /// where possible.
     pub(super) fn new(source: &Source<'a>, subgraph: &'a Subgraph) -> Candidate<'a> {
         let nodes = &source.partition.nodes;
         let given = subgraph.members.iter().flat_map(|index| names_given(&nodes[*index]));
@@ -71,8 +70,8 @@ impl<'a> Candidate<'a> {
         candidate
     }
 
-    /// Adds to the model the tensors that decide how others move, and everything that they are computed
-    /// from. The shape of a tensor that the node does not read becomes an input.
+    /// Adds the tensors that decide how others move, and everything that they are computed from, to the model. Shapes
+    /// of tensors that the node does not read become inputs.
     fn add_known(&mut self, source: &Source<'a>, own: &HashSet<&str>, mut left: Vec<&'a str>) {
         while let Some(name) = left.pop() {
             if name.is_empty() || self.read.contains(name) {
@@ -92,8 +91,7 @@ impl<'a> Candidate<'a> {
             }
             let is_read = |read: &str| own.contains(read) || self.read.contains(read);
             match node.input.first().filter(|_| says_shape(node)) {
-                // The node computes the shape of a tensor that is not known and that the candidate does not
-                // read.
+                // The shape of a tensor that is neither known nor read.
                 Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
                 Some(of) if !source.is_known(of) => _ = self.nodes.insert(index),
                 _ if self.nodes.insert(index) => {
@@ -104,8 +102,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether an input of the candidate is an output of `node`. If so, `node` cannot be part of the
-    /// candidate.
+    /// Whether the candidate reads an output of `node`, which therefore cannot be part of it.
     fn reads_of(&self, node: &proto::Node) -> bool {
         names_given(node).any(|name| self.read.contains(name))
     }
@@ -116,17 +113,16 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Adds an input whose elements decide how other tensors move.
+    /// Adds an input whose elements decide how others move.
     fn decided_by(&mut self, name: &'a str) {
         self.reads(name);
         self.is_decided_later = true;
     }
 
-    /// Replaces inputs that are shapes: the nodes that compute the shapes are copied into the candidate.
+    /// Replaces inputs that are shapes by copies of the nodes that compute the shapes.
     ///
-    /// If such a shape belongs to a tensor inside a new node (`within`), the tensor is not written, so the
-    /// nodes that make it are copied, too. With the shapes inside, a runtime can infer the shapes of the
-    /// outputs before it runs. Each step takes one from `left`.
+    /// A tensor inside a new node (`within`) is not written, so the nodes that make it are copied, too. With the shapes
+    /// inside, a runtime can infer the shapes of the outputs before it runs. Each step takes one from `left`.
     pub(super) fn find_shapes(
         &mut self,
         source: &Source<'a>,
@@ -181,7 +177,7 @@ impl<'a> Candidate<'a> {
         self.outputs.push(name);
     }
 
-    /// Encodes the candidate's ONNX model. The inputs and outputs have names, but no types.
+    /// Encodes the candidate's model. Inputs and outputs have names, but no types.
     pub(super) fn model(&self, source: &Source<'a>, outputs: &[&str]) -> Result<Vec<u8>> {
         let mut graph = Vec::new();
         self.nodes
@@ -207,9 +203,8 @@ impl<'a> Candidate<'a> {
         Ok(model)
     }
 
-    /// Whether the new node is faster than its operators: it writes fewer bytes (or fewer tensors, if the
-    /// file does not state all shapes), or one of the operators is [`SLOW`]. Takes the size of the tensors
-    /// in the new node's model from `left`.
+    /// Whether the new node is faster than its operators: it writes fewer bytes (or fewer tensors, if the file does not
+    /// state all shapes), or one of the operators is [`SLOW`]. Takes the size of its model's tensors from `left`.
     ///
     /// # Errors
     /// If the new node's model cannot be run.
@@ -218,7 +213,7 @@ impl<'a> Candidate<'a> {
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let kind = |index: &usize| source.partition.nodes[*index].op_type.as_str();
         let is_slow = members.iter().any(|index| SLOW.contains(&kind(index)));
-        // No node reads the outputs of this subgraph, so runtimes do not run it at all.
+        // Runtimes do not run a subgraph without readers.
         if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
         }
@@ -250,7 +245,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Encodes an initializer for the model inside a node. External data is included.
+/// Encodes an initializer, including external data.
 fn initializer(source: &Source, name: &str) -> Result<Bytes> {
     let Some(tensor) = source.partition.initializers.get(name) else {
         return Err(malformed(format!("no node gives {name:?}")));
@@ -269,9 +264,8 @@ fn initializer(source: &Source, name: &str) -> Result<Bytes> {
     Ok(own.encode_to_vec().into())
 }
 
-/// Whether the nodes that compute the tensor `name` inside a new node may also stay in the graph. They may
-/// not if an output of one of them is an output of the new node. Each step takes one from `left`; returns
-/// false if none is left.
+/// Whether the nodes that compute the tensor `name` inside a new node may also stay in the graph: none of their outputs
+/// may be an output of the new node. Each step takes one from `left`; returns false if none is left.
 pub(super) fn is_apart(
     source: &Source,
     within: &HashMap<&str, usize>,

@@ -1,7 +1,6 @@
-//! The element types of the tensors between the nodes of a model, as far as the operators determine them.
+//! The element types of tensors between nodes, as far as the operators determine them.
 //!
-//! The source is <https://onnx.ai/onnx/operators/>. The outputs of operators that are not listed have no
-//! type here.
+//! After <https://onnx.ai/onnx/operators/>. Outputs of other operators have no type here.
 
 use std::collections::HashMap;
 
@@ -15,7 +14,7 @@ const UINT8: i32 = 2;
 const INT64: i32 = 7;
 const BOOL: i32 = 9;
 
-/// Operators that compute and whose first output has the type of their first input.
+/// Computing operators whose first output has the type of their first input.
 const AS_FIRST: &str = "\
     Abs Acos Acosh Add And Asin Asinh Atan Atanh Attention AveragePool BatchNormalization BitShift \
     BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu Clip Col2Im Compress Conv ConvTranspose \
@@ -35,11 +34,11 @@ const OF_BOOL: &[&str] =
 /// Operators whose first output has type `INT64`.
 const OF_INT64: &[&str] = &["ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size"];
 
-/// The element type of each tensor, by the tensor's name, as a number of `TensorProto.DataType`.
+/// Numbers of `TensorProto.DataType` by the tensor's name.
 pub(super) struct ElementTypes<'a>(HashMap<&'a str, i32>);
 
 impl<'a> ElementTypes<'a> {
-    /// Starts with the types that the file states.
+    /// The file states the `known` types.
     pub(super) fn new(known: impl Iterator<Item = (&'a str, i32)>) -> ElementTypes<'a> {
         ElementTypes(known.filter(|(_, number)| *number != 0).collect())
     }
@@ -48,8 +47,7 @@ impl<'a> ElementTypes<'a> {
         self.0.get(name).copied()
     }
 
-    /// Adds the types of a node's outputs. The types of the node's inputs must have been added before.
-    /// Known types are not changed.
+    /// Adds the types of a node's outputs, after the types of its inputs. Known types are kept.
     pub(super) fn add(&mut self, node: &'a proto::Node) {
         if !domain(&node.domain).is_empty() || !node.overload.is_empty() {
             return;

@@ -16,34 +16,30 @@ use crate::onnx::proto;
 use crate::onnx::value_info::{named, without_shape};
 use crate::{Error, Result, order};
 
-/// The domain of the new nodes, and the version of its operators.
 const DOMAIN: &str = "trundle";
 const VERSION: i64 = 1;
 
-/// The limit on the bytes of initializers in all new nodes, as a multiple of the file's size. Each node
-/// that needs a tensor has a copy of it; without a limit, a small model could become a large one.
+/// Limits the bytes of initializers in all new nodes, as a multiple of the file's size. Each node that needs a tensor
+/// has a copy, and a small model must not become a large one.
 const MOST_HELD: usize = 2;
 
-/// This limit is never less than so many bytes.
+/// The minimum of this limit, in bytes.
 const LEAST_HELD: usize = 1 << 20;
 
-/// The limit on the steps that follow shapes through the model, as a multiple of the number of nodes.
+/// Limits the steps that follow shapes through the model, as a multiple of the number of nodes.
 const MOST_STEPS: usize = 4;
 
-/// This limit is never less than so many steps.
+/// The minimum of this limit.
 const LEAST_STEPS: usize = 1 << 14;
 
-/// A model with `trundle.Move` nodes instead of movement-only subgraphs. ONNX Runtime runs it with
-/// trundle's operators.
+/// A model with `trundle.Move` nodes instead of movement-only subgraphs, for ONNX Runtime with trundle's operators.
 #[derive(Debug)]
 pub struct Fused {
-    /// The bytes of the file, in pieces. If no subgraph was fused, they are the bytes of the original
-    /// model.
+    /// The file in pieces. If no subgraph was fused, this is the original model.
     pub file: Vec<Bytes>,
     /// The new nodes.
     pub nodes: Vec<FusedNode>,
-    /// The subgraphs that could not be fused: the operators of each, and the reason. Subgraphs that would
-    /// not be faster are not included.
+    /// The subgraphs that could not be fused: their operators, and the reason. Excludes subgraphs without a gain.
     pub refused: Vec<(Vec<String>, Error)>,
     /// The number of subgraphs that were not fused because that would not be faster.
     pub unchanged: usize,
@@ -62,12 +58,12 @@ pub struct FusedNode {
     pub inputs: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
-    /// The number of tensors that a runtime writes if it runs the original operators one after another.
+    /// The number of tensors written if the original operators run one after another.
     pub written: usize,
 }
 
 impl Partition {
-    /// Returns the model. Each subgraph for which one node is faster has been replaced by that node.
+    /// Returns the model with each subgraph replaced by one node where that is faster.
     ///
     /// A node is faster if it writes fewer bytes (or fewer tensors, if sizes are unknown), or if ONNX
     /// Runtime is slow at one of the operators. All other nodes are kept byte for byte.
@@ -94,10 +90,10 @@ impl Partition {
     }
 }
 
-/// The parts of the original model that are kept.
+/// What is kept of the original model.
 struct KeptParts<'a> {
     nodes: BTreeSet<usize>,
-    /// The names of all tensors that a node or the caller reads.
+    /// Tensors that a node or the caller reads.
     read: HashSet<&'a str>,
 }
 
@@ -151,7 +147,7 @@ impl<'a> KeptParts<'a> {
         kept
     }
 
-    /// Builds the file with the chosen nodes. Also describes these nodes.
+    /// Builds the file with the chosen nodes, and describes them.
     fn file(
         &self,
         source: &Source<'a>,
@@ -172,8 +168,7 @@ impl<'a> KeptParts<'a> {
         for part in &source.fields {
             let stays = match part.number {
                 field::NODE => false,
-                // Drops initializers that nothing reads any more, because runtimes warn about them.
-                // Initializers that are also inputs are kept.
+                // Drops initializers that are no longer read, because runtimes warn about them, unless they are inputs.
                 field::INITIALIZER => tensors.next().is_none_or(|name| {
                     self.read.contains(name.as_str())
                         || !read.contains(name.as_str())
@@ -211,7 +206,7 @@ impl<'a> KeptParts<'a> {
         Ok((file, nodes.collect()))
     }
 
-    /// Returns a topological order of all nodes. It is the order of the file where possible.
+    /// A topological order of all nodes, like the file's where possible.
     fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<NodeOrigin>> {
         let kept = self.nodes.iter().map(|index| NodeOrigin::Kept(*index));
         let mut origins: Vec<NodeOrigin> =
@@ -237,8 +232,7 @@ impl<'a> KeptParts<'a> {
     }
 }
 
-/// Returns the names of the tensors that are inside subgraphs and therefore no longer written, each with
-/// the index of its candidate.
+/// Tensors inside subgraphs, which are no longer written, with the index of the candidate.
 fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'a str, usize> {
     let mut within = HashMap::new();
     for (number, candidate) in chosen.iter().enumerate() {
@@ -251,7 +245,6 @@ fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'
     within
 }
 
-/// A node of the new file.
 #[derive(Clone, Copy)]
 enum NodeOrigin {
     Kept(usize),
@@ -290,7 +283,6 @@ fn fused_node(candidate: &Candidate, name: String) -> FusedNode {
     }
 }
 
-/// Encodes a new node.
 fn node(source: &Source, candidate: &Candidate, name: &str) -> Result<Vec<u8>> {
     let model = candidate.model(source, &candidate.outputs)?;
     let attribute = proto::Attribute {
@@ -311,7 +303,7 @@ fn node(source: &Source, candidate: &Candidate, name: &str) -> Result<Vec<u8>> {
     Ok(node.encode_to_vec())
 }
 
-/// Returns the import of the domain `trundle`; `None` if the model already has it.
+/// `None` if the model already imports the domain `trundle`.
 fn import(source: &Source) -> Option<Bytes> {
     let is_ours = |import: &Bytes| {
         proto::OperatorSetId::decode(import.clone()).is_ok_and(|import| import.domain == DOMAIN)

@@ -1,4 +1,4 @@
-//! The graph of a model: which node produces each tensor, and which nodes can be merged.
+//! Which node produces each tensor, and which nodes can be merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,12 +25,10 @@ impl<'a> Graph<'a> {
         Ok(Graph { nodes, giver })
     }
 
-    /// Returns the index of the node that produces a tensor.
     pub(super) fn giver(&self, name: &str) -> Option<usize> {
         self.giver.get(name).copied()
     }
 
-    /// Returns the indices of the nodes that a node reads from.
     pub(super) fn reads(&self, index: usize) -> Vec<usize> {
         names_read(&self.nodes[index]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
@@ -42,8 +40,7 @@ impl<'a> Graph<'a> {
             .map_err(|(index, problem)| Error::Node { node: named(index), problem })
     }
 
-    /// Returns the indices of the nodes that read each tensor. An output of the model has one more reader,
-    /// the caller, which has the number of nodes as its index.
+    /// The readers of each tensor. An output of the model also has the caller, whose index is the number of nodes.
     pub(super) fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
@@ -55,9 +52,8 @@ impl<'a> Graph<'a> {
         readers
     }
 
-    /// Groups the nodes that move elements: each group can become one node. A group consists of a node and
-    /// readers of its output or of its output's shape, without computation in between. Both the groups and
-    /// the nodes in each group are in topological order.
+    /// Groups the moving nodes that can become one node: a node, and readers of its output or of that output's shape,
+    /// without computation in between. Groups and their nodes are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
         let mut levels = Levels::new(self, sorted, roles);
         levels.wait(self, sorted, roles);
@@ -70,7 +66,7 @@ impl<'a> Graph<'a> {
         members.into_values().collect()
     }
 
-    /// Returns `members` and the nodes that decide how they move elements, in the file's order.
+    /// Returns `members` and the nodes that decide how they move, in the file's order.
     pub(super) fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
         let mut all: BTreeSet<usize> = members.iter().copied().collect();
         let mut left = members.to_vec();
@@ -86,12 +82,11 @@ impl<'a> Graph<'a> {
 /// in the same level can be merged, because no path from one to the other leads through computation.
 struct Levels {
     of: Vec<usize>,
-    /// Whether each node moves, or computes from the shape of a tensor moved in the same level.
+    /// Whether each node moves, or computes from the shape of a tensor of the same level.
     follows: Vec<bool>,
 }
 
 impl Levels {
-    /// Puts each node into the earliest possible level.
     fn new(graph: &Graph, sorted: &[usize], roles: &[Role]) -> Levels {
         let (mut of, mut follows) = (vec![0; roles.len()], vec![false; roles.len()]);
         for index in sorted.iter().copied() {
@@ -111,7 +106,7 @@ impl Levels {
         Levels { of, follows }
     }
 
-    /// Returns a union-find forest: nodes that must be merged are in the same tree.
+    /// A union-find forest: nodes that must be merged are in the same tree.
     fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for index in sorted.iter().copied().filter(|index| self.follows[*index]) {
@@ -125,7 +120,7 @@ impl Levels {
         first
     }
 
-    /// Delays groups to a later level where they can be merged with a reader.
+    /// Delays groups to a later level if they can be merged with a reader there.
     fn wait(&mut self, graph: &Graph, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
         for index in 0..roles.len() {
@@ -158,19 +153,19 @@ pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// Returns the names of a node's inputs, and of the outside tensors that its branches and bodies read.
+/// The names of a node's inputs, and of outside tensors that its branches and bodies read.
 pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     let mut names = Vec::new();
     for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
-        // A branch may return a tensor from outside the branch.
+        // A branch may return an outside tensor.
         let given = attribute_graphs(node).flat_map(|graph| &graph.output);
         names.extend(given.map(|info| info.name.as_str()));
     }
     names
 }
 
-/// Returns the nodes, and all nodes of the graphs inside them.
+/// The nodes, and all nodes of the graphs inside them.
 pub(super) fn with_inner<'a>(
     nodes: impl IntoIterator<Item = &'a proto::Node>,
 ) -> Vec<&'a proto::Node> {
@@ -182,7 +177,7 @@ pub(super) fn with_inner<'a>(
     all
 }
 
-/// Returns the root of `index`, which is the lowest index in its set.
+/// The root is the lowest index in its set.
 fn root(first: &mut [usize], mut index: usize) -> usize {
     while first[index] != index {
         first[index] = first[first[index]];

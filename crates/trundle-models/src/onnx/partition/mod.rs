@@ -29,18 +29,18 @@ use role::{Role, is_view, role};
 
 pub use fuse::{Fused, FusedNode};
 
-/// The limit on the bytes that all subgraphs together may read, as a multiple of the model's size. Each
-/// subgraph that needs a tensor reads it again; without a limit, a small model could take very long.
+/// Limits the bytes that all subgraphs together may read, as a multiple of the model's size. Each subgraph that needs a
+/// tensor reads it again, and a small model must not take long.
 const MOST_SHARED: u64 = 64;
 
-/// This limit is never less than so many bytes, because external data counts, too.
+/// The minimum of this limit, because external data counts, too.
 const LEAST_SHARED: u64 = 4 << 30;
 
 /// An ONNX model that computes, and its subgraphs that only move elements.
 ///
-/// A subgraph is as large as possible. It consists of operators that move elements and are connected
-/// without computation in between, so that they can become one operator. Nodes that compute sizes or axes
-/// from shapes and constants belong to every subgraph that needs them.
+/// A subgraph is as large as possible: operators that are connected without computation in between, so that they can
+/// become one operator. Nodes that compute sizes or axes from shapes and constants belong to every subgraph that needs
+/// them.
 #[derive(Debug)]
 pub struct Partition {
     file: Bytes,
@@ -50,14 +50,12 @@ pub struct Partition {
     outputs: Vec<String>,
     nodes: Vec<proto::Node>,
     roles: Vec<Role>,
-    /// The initializers, by name.
     initializers: HashMap<String, proto::Tensor>,
     /// The names of the initializers, in the file's order.
     initializer_names: Vec<String>,
-    /// The names of the initializers that are also inputs.
     initialized_inputs: HashSet<String>,
     has_defaults: bool,
-    /// The types and shapes that the file states for other values, by name.
+    /// The types and shapes of other values, by name.
     infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
     links: Links,
@@ -69,24 +67,23 @@ pub struct Partition {
 /// A part of a model that only moves elements.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// The names (as in messages) of the operators that move elements, in topological order.
+    /// The moving operators (as in messages), in topological order.
     pub operators: Vec<String>,
-    /// The names of the tensors that the subgraph reads: inputs of the model, and outputs of computing
-    /// nodes.
+    /// The tensors that the subgraph reads: inputs of the model, and outputs of computing nodes.
     pub inputs: Vec<String>,
-    /// The names of its tensors that other nodes read or that are outputs of the model.
+    /// The tensors that other nodes read, or that are outputs of the model.
     pub outputs: Vec<String>,
-    /// The names of the tensors that a runtime writes if it runs the operators one after another.
+    /// The tensors that a runtime writes if it runs one operator after another.
     pub written: Vec<String>,
-    /// The indices of the nodes that move elements.
+    /// Nodes that move.
     members: Vec<usize>,
-    /// The indices of the nodes that move elements or decide how elements are moved.
+    /// Nodes that move or decide how elements are moved.
     nodes: Vec<usize>,
 }
 
 impl Partition {
-    /// Reads the ONNX model `path`, without its external data. External data may be links, if `links`
-    /// allows their destinations.
+    /// Reads the ONNX model `path`, without its external data. External data may be links to destinations that `links`
+    /// allows.
     ///
     /// # Errors
     /// If the file cannot be read or is malformed.
@@ -132,8 +129,7 @@ impl Partition {
             initializers,
             initializer_names,
             initialized_inputs,
-            // Before IR version 4, every initializer also had to be an input, and runtimes did not let
-            // callers override it.
+            // Before IR version 4, every initializer also had to be an input, which callers could not override.
             has_defaults: model.ir_version.is_some_and(|version| version >= 4),
             infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
@@ -156,12 +152,12 @@ impl Partition {
         self.nodes.len()
     }
 
-    /// Returns the names (as in messages) of the operators that compute, and the number of nodes of each.
+    /// Returns the operators that compute (as in messages), with their numbers of nodes.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
 
-    /// Returns the number of nodes that only change the shape of a tensor and belong to no subgraph.
+    /// Returns the number of nodes that only change a shape and belong to no subgraph.
     pub fn views(&self) -> usize {
         self.views
     }
@@ -176,7 +172,7 @@ impl Partition {
         &self.inputs
     }
 
-    /// Returns the values of the named sizes, for inputs with the given names and shapes.
+    /// Returns the named sizes, for inputs with these names and shapes.
     ///
     /// # Errors
     /// If the model has no such input, or a shape does not match the model.
@@ -195,8 +191,8 @@ impl Partition {
         Ok(sizes)
     }
 
-    /// Adds to `sizes` the named sizes that follow from the shape of the tensor `name`. The outputs of a
-    /// subgraph determine named sizes for later subgraphs.
+    /// Adds to `sizes` the named sizes in the shape of the tensor `name`. Outputs of a subgraph determine named sizes
+    /// of later subgraphs.
     pub fn add_sizes(&self, name: &str, shape: &Shape, sizes: &mut HashMap<String, usize>) {
         let declared = self.infos.get(name).map(|info| tensor_type(info, name));
         if let Some(Ok((_, declared))) = declared {
@@ -204,12 +200,11 @@ impl Partition {
         }
     }
 
-    /// Builds the model of a subgraph with the given outputs. Named sizes are replaced by the numbers in
-    /// `sizes`.
+    /// Builds the model of a subgraph with these outputs. The numbers in `sizes` replace named sizes.
     ///
     /// # Errors
-    /// If the model does not state the type of an input of the subgraph, or if a node is malformed or has a
-    /// form that is not supported.
+    /// If the model does not state the type of an input of the subgraph, or a node is malformed or not supported in its
+    /// form.
     pub fn model(
         &self,
         subgraph: &Subgraph,
@@ -236,11 +231,11 @@ impl Partition {
         let graph =
             proto::Graph { node, name, initializer, input, output, ..proto::Graph::default() };
         let external = ExternalData::new(Some(&self.folder), self.links);
-        // Function calls count as computation, so a subgraph contains none.
+        // Function calls count as computation, so there are none.
         model_of(&graph, Functions::new(&[])?, self.opset, external)
     }
 
-    /// Determines the role of each node, and groups the nodes that move elements into subgraphs.
+    /// Determines the role of each node, and groups moving nodes into subgraphs.
     fn divide(&mut self, functions: &Functions) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
@@ -259,7 +254,7 @@ impl Partition {
         }
 
         let readers = graph.readers(&self.outputs);
-        // The sizes that the file claims for external data do not count.
+        // Sizes that the file claims for external data do not count.
         let initializers = self.initializers.values().map(proto::Tensor::encoded_len);
         let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(initializers).sum();
         let mut left = LEAST_SHARED + MOST_SHARED * file as u64;
@@ -286,14 +281,13 @@ impl Partition {
         Ok(())
     }
 
-    /// Estimates the number of bytes that are read for a node and its initializers.
+    /// Estimates the bytes read for a node and its initializers.
     fn cost_of_node(&self, node: &proto::Node) -> u64 {
         let initializers = node.input.iter().filter_map(|name| self.initializers.get(name));
         initializers.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
     }
 
-    /// Builds the subgraph of the nodes `members`, which move elements. `nodes` also has the nodes that
-    /// decide how they move.
+    /// `members` move elements; `nodes` also has the nodes that decide how.
     fn subgraph(
         &self,
         members: Vec<usize>,
@@ -304,7 +298,7 @@ impl Partition {
         let of = |index: &usize| &self.nodes[*index];
         let own: HashSet<usize> = members.iter().copied().collect();
         let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
-        // A reader that needs only the shape does not need the tensor.
+        // A reader that needs only the shape does not count.
         let needs_it =
             |index: &usize| !own.contains(index) && roles.get(*index) != Some(&Role::Known);
         let is_read =
@@ -324,8 +318,7 @@ impl Partition {
     }
 }
 
-/// Adds the named sizes of a tensor with the declared and the actual shape to `sizes`. Returns whether the shapes
-/// match.
+/// Adds the named sizes of a tensor to `sizes`. Returns whether its shapes match.
 fn bind(declared: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>) -> bool {
     let PartialShape::Ranked(dimensions) = declared else { return true };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {
@@ -336,7 +329,7 @@ fn bind(declared: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usiz
     dimensions.len() == shape.rank() && dimensions.iter().zip(shape.sizes()).all(fits)
 }
 
-/// Estimates the number of bytes that are read for a tensor, including external data.
+/// Estimates the bytes read for a tensor, including external data.
 fn cost(tensor: &proto::Tensor) -> u64 {
     let sizes = tensor.dims.iter().map(|size| size.unsigned_abs());
     let elements = match &tensor.external_data[..] {
@@ -346,7 +339,7 @@ fn cost(tensor: &proto::Tensor) -> u64 {
     (tensor.encoded_len() as u64).saturating_add(elements.saturating_mul(8))
 }
 
-/// Returns a copy of a value's entry with numbers instead of the named sizes.
+/// Copies a value's entry, with numbers instead of the named sizes.
 fn with_sizes(info: &proto::ValueInfo, sizes: &HashMap<String, usize>) -> proto::ValueInfo {
     let mut info = info.clone();
     let tensor = info.r#type.as_mut().and_then(|r#type| r#type.tensor.as_mut());

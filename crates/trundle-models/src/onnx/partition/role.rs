@@ -7,24 +7,22 @@ use crate::onnx::operators::versions;
 use crate::onnx::proto;
 use crate::onnx::unsupported::unsupported;
 
-/// The names of the inputs whose elements are moved. All other inputs decide how elements are moved.
+/// Inputs whose elements are moved. All other inputs decide how.
 const MOVED_INPUTS: [&str; 7] =
     ["X", "data", "input", "input_data", "past_cache", "update", "updates"];
 
-/// Operators that return the elements of their input in the same order. Runtimes do not move elements for
-/// them.
+/// Operators that keep the order of elements. Runtimes move nothing for them.
 const VIEWS: [&str; 6] = ["Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The outputs are known before the model runs.
+    /// Its outputs are known before the model runs.
     Known,
     Moves,
     Computes,
 }
 
-/// Returns the role of a node and, if it computes, its name in messages. `known` has the names of the known
-/// tensors.
+/// Returns the role of a node, and its name in messages if it computes. `known` has the known tensors.
 pub(super) fn role<'a>(
     node: &'a proto::Node,
     functions: &Functions<'a>,
@@ -52,8 +50,8 @@ pub(super) fn role<'a>(
     }
 }
 
-/// Returns an entry for each input of an operator that moves elements: `None` if its elements are moved,
-/// otherwise its name. Inputs beyond the list are moved. Returns `None` for arithmetic.
+/// An entry for each input of a moving operator: `None` if its elements are moved, otherwise its name. Further inputs
+/// are moved. `None` for arithmetic.
 pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     if crate::onnx::arithmetic::is_arithmetic(kind)
         || matches!(kind, "ConstantOfShape" | "EyeLike" | "Range")
@@ -66,7 +64,7 @@ pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())
 }
 
-/// Whether a node only changes the shape of its input.
+/// Whether a node only changes a shape.
 pub(super) fn is_view(node: &proto::Node) -> bool {
     VIEWS.contains(&node.op_type.as_str())
 }

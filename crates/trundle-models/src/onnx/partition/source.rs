@@ -30,18 +30,16 @@ pub(super) mod field {
     pub(in super::super) const VALUE_INFO: u32 = 13;
 }
 
-/// The maximum size, in bytes, of a tensor that a node contains only to compute the shape of another
-/// tensor.
+/// The maximum bytes of a tensor that a node contains only to compute a shape.
 const MOST_SHORT: u64 = 1 << 10;
 
-/// A model and its encoded file.
 pub(super) struct Source<'a> {
     pub(super) partition: &'a Partition,
     pub(super) graph: Graph<'a>,
     /// The fields of the model and of its graph.
     pub(super) model: Vec<Field>,
     pub(super) fields: Vec<Field>,
-    /// The position of each node in a topological order.
+    /// Each node's position in a topological order.
     order: Vec<usize>,
     /// The encoded nodes, in the file's order.
     pub(super) nodes: Vec<Bytes>,
@@ -91,19 +89,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a tensor is an initializer that callers may override.
+    /// An initializer that callers may override.
     pub(super) fn is_default(&self, name: &str) -> bool {
         self.partition.has_defaults && self.partition.initialized_inputs.contains(name)
     }
 
-    /// Whether a tensor is a small initializer that callers cannot override.
+    /// A small initializer that callers cannot override.
     pub(super) fn is_short_initializer(&self, name: &str) -> bool {
         let initializers = self.partition.initializers.get(name);
         initializers.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
     }
 
-    /// Returns the names of the known tensors that depend on the shape of one of the subgraph's own tensors
-    /// (`own`).
+    /// Known tensors that depend on the shape of one of the subgraph's own tensors (`own`).
     pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
         let all = &self.partition.nodes;
         let mut known: Vec<usize> = nodes.to_vec();
@@ -123,7 +120,7 @@ impl<'a> Source<'a> {
     /// Returns the element type of a tensor.
     ///
     /// # Errors
-    /// If neither the file nor an operator determines the type, or if the type is not supported.
+    /// If neither the file nor an operator determines the type, or it is not supported.
     pub(super) fn element_type(&self, name: &str) -> Result<ElementType> {
         let number = self.types.get(name).ok_or_else(|| {
             Error::Input(format!("the model does not state the type of {name:?}"))
@@ -131,7 +128,7 @@ impl<'a> Source<'a> {
         element_type(number, &format!("{name:?}")).map(|(_, element)| element)
     }
 
-    /// Returns the shape of a tensor, if the file states all its sizes.
+    /// Returns the shape, if the file states all its sizes.
     pub(super) fn shape(&self, name: &str) -> Option<Shape> {
         if let Some(tensor) = self.partition.initializers.get(name) {
             let sizes = tensor.dims.iter().map(|size| usize::try_from(*size).ok());
@@ -141,7 +138,6 @@ impl<'a> Source<'a> {
         Shape::new(declared.sizes()?).ok()
     }
 
-    /// Whether all inputs of the model have fixed shapes.
     pub(super) fn is_of_fixed_shapes(&self) -> bool {
         self.partition.inputs.iter().all(|input| input.shape.sizes().is_some())
     }

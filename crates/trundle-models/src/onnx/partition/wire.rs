@@ -1,5 +1,4 @@
-//! Reads and writes the encoded fields of a message, so that a rewritten file keeps every byte that does
-//! not change.
+//! Encoded fields of messages, by which a rewritten file keeps every byte that does not change.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{
@@ -9,12 +8,11 @@ use prost::encoding::{
 use crate::Result;
 use crate::onnx::malformed;
 
-/// A field of a message.
 pub(super) struct Field {
     pub(super) number: u32,
     /// The encoded field, including its number.
     pub(super) whole: Bytes,
-    /// The content, if the field is a string, bytes or message.
+    /// The content of a string, bytes or message.
     pub(super) payload: Option<Bytes>,
 }
 
@@ -43,19 +41,17 @@ pub(super) fn fields(message: &Bytes) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// Returns the contents of all fields with this number, in order.
 pub(super) fn payloads(fields: &[Field], number: u32) -> impl Iterator<Item = &Bytes> {
     let of_number = fields.iter().filter(move |field| field.number == number);
     of_number.filter_map(|field| field.payload.as_ref())
 }
 
-/// Appends the start of a field. The caller must then append `bytes` bytes.
+/// Starts a field, to which the caller appends `bytes` bytes.
 pub(super) fn start_field(message: &mut Vec<u8>, number: u32, bytes: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(bytes as u64, message);
 }
 
-/// Appends a field that contains `bytes`.
 pub(super) fn add_field(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     start_field(message, number, bytes.len());
     message.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! If. Only the branch that is taken matters.
+//! If: only the branch that is taken matters.
 
 use trundle_core::Shape;
 
@@ -21,7 +21,7 @@ fn transpose(input: &str, output: &str) -> Node {
     node("Transpose", &[input], &[output], vec![])
 }
 
-/// Returns a model with the input `x`, and the boolean input `c` if a node reads it.
+/// The inputs are `x`, and the boolean `c` if a node reads it.
 fn conditional(nodes: Vec<Node>) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
@@ -34,8 +34,7 @@ fn conditional(nodes: Vec<Node>) -> Proto {
     proto
 }
 
-/// Runs a model on an `x` with the given sizes and the elements 0, 1, 2, ... If the condition is an input,
-/// its value is `condition`.
+/// Runs a model on an `x` with the elements 0, 1, 2, ... If the condition is an input, it is `condition`.
 fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usize>, Vec<f32>)> {
     let read = read(proto)?;
     let shape = Shape::new(sizes).unwrap();
@@ -56,8 +55,8 @@ fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usi
     Ok((out, numbers.collect()))
 }
 
-/// Returns what exporters write for torch's `x.squeeze(1)` with unknown sizes: a squeeze if the axis has
-/// size 1, otherwise a copy.
+/// Exporters write torch's `x.squeeze(1)` with unknown sizes like this: a squeeze if the axis has size 1, otherwise a
+/// copy.
 fn squeeze_if_one() -> Proto {
     let squeezed = vec![
         node("Constant", &[], &["axes"], vec![ints("value_ints", &[1])]),
@@ -77,7 +76,7 @@ fn squeeze_if_one() -> Proto {
 fn a_condition_that_shapes_say_takes_its_branch() {
     let proto = squeeze_if_one();
     assert_eq!(run(&proto, &[2, 1, 2], None).unwrap(), (vec![2, 2], vec![0.0, 1.0, 2.0, 3.0]));
-    // An axis of size 2 cannot be squeezed, but that branch is not taken.
+    // This branch is not taken.
     let four = vec![0.0, 1.0, 2.0, 3.0];
     assert_eq!(run(&proto, &[1, 2, 2], None).unwrap(), (vec![1, 2, 2], four));
     let nodes = kinds(&read(&proto).unwrap()).join(" ");
@@ -197,7 +196,6 @@ fn what_is_no_if_is_refused() {
     }
     let two = refusal(&conditional(vec![node("If", &["c", "x"], &["y"], both())]));
     assert_eq!(two, "If \"y\": it has 2 inputs, but takes one: cond");
-    // Names in a branch cannot be used outside the branch.
     let mut leaks = conditional(vec![node("If", &["c"], &["y"], both()), transpose("r", "z")]);
     leaks.graph.as_mut().unwrap().input.retain(|input| input.name != "r");
     assert_eq!(refusal(&leaks), "Transpose \"z\": it reads \"r\", which no node produces");
@@ -208,7 +206,7 @@ fn what_is_no_if_is_refused() {
     );
 }
 
-/// The name of a node in a branch begins with the name of the outer node.
+/// Their names begin with the name of the outer node.
 #[test]
 fn long_names_around_many_nodes_are_bounded() {
     let names: Vec<String> = (0..100).map(|number| format!("t{number}")).collect();
@@ -223,7 +221,6 @@ fn long_names_around_many_nodes_are_bounded() {
     let refused = refusal(&named(1 << 20));
     let expected = "the names of the nodes that others are within take over 64 MiB";
     assert!(refused.ends_with(expected), "{}", &refused[refused.len() - 200..]);
-    // The outputs of a graph also count.
     let same = || (vec![], &["x"; 40][..]);
     let outputs: Vec<String> = (0..40).map(|number| format!("y{number}")).collect();
     let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Tensors in the file, with every type in every field.
+//! Tensors in the file: every type in every field.
 
 use prost::bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::super::proto::data_location;
 use super::*;
 use crate::{Data, Operator};
 
-/// Describes the type, the shape and the elements of a tensor that was read, or returns the error.
+/// The type, shape and elements of a tensor that was read, or the error.
 fn read_as(tensor: Tensor) -> String {
     match read(&with_initializer(tensor)) {
         Ok(model) => described(&model),
@@ -14,7 +14,7 @@ fn read_as(tensor: Tensor) -> String {
     }
 }
 
-/// Describes the last node, which must be a constant.
+/// The last node, which must be a constant.
 fn described(model: &Model) -> String {
     match &model.nodes.last().expect("there is a node").operator {
         Operator::Constant(constant) => {
@@ -36,7 +36,7 @@ fn int32(data_type: i32, dims: &[i64], values: &[i32]) -> Tensor {
     Tensor { int32_data: values.to_vec(), ..tensor("w", data_type, dims) }
 }
 
-/// The number of each type, the type of this library, and the number of bytes of 3 elements.
+/// A type's number, its type in this library, and the bytes of 3 elements.
 const TYPES: [(i32, &str, i32); 25] = [
     (1, "f32", 12),
     (2, "u8", 3),
@@ -73,7 +73,7 @@ fn raw_data_of_every_type() {
         let short = &bytes[1..];
         let refused = read_as(raw(number, &[3], short));
         let problem = if short.is_empty() {
-            // If there is no raw data, the field for the type is read.
+            // The field for the type is read.
             continue;
         } else {
             format!("takes {} bytes, raw_data has {}", bytes.len(), short.len())
@@ -94,7 +94,7 @@ fn no_data_for_a_shape_with_elements_is_refused() {
 
 #[test]
 fn float_data_keeps_every_bit_pattern() {
-    // These are a signalling NaN, negative zero, and the smallest subnormal number.
+    // A signalling NaN, negative zero, and the smallest subnormal number.
     let float_data = vec![0x7f80_0001, 0x8000_0000, 1];
     let of = |data_type, dims: &[i64]| Tensor {
         float_data: float_data.clone(),
@@ -141,7 +141,7 @@ fn int32_data_holds_bit_patterns() {
     );
 }
 
-/// An entry is one byte of packed elements. The bits after the last element are cleared.
+/// An entry is one byte of packed elements. Bits after the last element are cleared.
 #[test]
 fn packed_types() {
     assert_eq!(read_as(int32(21, &[3], &[0x21, 0xf3])), "u4 [3] [33, 3]");
@@ -219,7 +219,7 @@ fn data_in_two_places_or_the_wrong_one_is_refused() {
     );
 }
 
-/// No memory is allocated for a shape without data.
+/// No memory is allocated without data.
 #[test]
 fn shapes_that_are_none_or_too_large_are_refused() {
     let refused = |dims: &[i64]| read_as(raw(1, dims, &[0; 4]));

@@ -1,5 +1,3 @@
-//! Tensor data in files next to the model.
-
 use std::fs;
 use std::path::Path;
 
@@ -19,7 +17,7 @@ fn external(name: &str, dims: &[i64], entries: &[(&str, &str)]) -> Tensor {
     }
 }
 
-/// Reads u8 data of this size. Returns its bytes, or the error.
+/// Reads u8 data of this size, or returns the error.
 fn read_as(folder: &Path, size: i64, entries: &[(&str, &str)]) -> String {
     let model = with_initializer(external("w", &[size], entries));
     match read_bytes(model.encode_to_vec(), Some(folder)) {
@@ -31,7 +29,7 @@ fn read_as(folder: &Path, size: i64, entries: &[(&str, &str)]) -> String {
     }
 }
 
-/// Returns a folder that contains `in/w.bin` with 10 bytes, and `out.bin` next to `in`.
+/// `in/w.bin` with 10 bytes, and `out.bin` next to `in`.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("in/deep")).unwrap();
@@ -136,13 +134,13 @@ fn links_are_followed_within_the_folder_only() {
         let refused = read_as(&inside, 3, &[("location", location)]);
         assert!(refused.ends_with("leads out of the model's folder"), "{refused}");
     }
-    // With `Links::Anywhere`, links may lead to files outside the folder.
+    // Links may lead outside the folder.
     let path = inside.join("model.onnx");
     let model = with_initializer(external("w", &[3], &[("location", "file_out")]));
     fs::write(&path, model.encode_to_vec()).unwrap();
     assert!(super::super::read(&path).is_err());
     assert_eq!(super::super::read_with(&path, Links::Anywhere).unwrap().nodes.len(), 1);
-    // The path of the folder itself may contain links.
+    // The folder's own path may contain links.
     symlink(&inside, folder.path().join("link")).unwrap();
     let linked = folder.path().join("link");
     assert_eq!(read_as(&linked, 2, &[("location", "file_in")]), "Bytes([0, 1])");
@@ -173,7 +171,7 @@ fn tensors_of_the_same_bytes_share_them() {
     assert_eq!(data.len(), 1001);
     assert!(data.iter().all(|each| *each == data[0]));
 
-    // Different ranges of the same file take more memory, which is limited.
+    // Different ranges of a file take more memory, which is limited.
     let graph = model.graph.as_mut().unwrap();
     for offset in ["0", "1", "2", "3"] {
         let entries = [("location", "w.bin"), ("offset", offset)];

@@ -1,4 +1,4 @@
-//! Functions that are defined in the model file.
+//! Functions in the model file.
 
 use super::super::proto::Function;
 use super::*;
@@ -24,7 +24,7 @@ fn with(functions: Vec<Function>, nodes: Vec<Node>) -> Proto {
     Proto { functions, ..model(17, nodes, FLOAT) }
 }
 
-/// Lists the name, the operator, the inputs and the outputs of each node.
+/// Name, operator, inputs and outputs of each node.
 fn written(model: &Proto) -> Vec<String> {
     let ids =
         |ids: Vec<ValueId>| ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",");
@@ -39,7 +39,6 @@ fn written(model: &Proto) -> Vec<String> {
 #[test]
 fn a_call_is_written_out() {
     let body = vec![
-        // Nodes may be in any order.
         Node { name: "last".to_owned(), ..node("Flatten", &["t"], &["b"], vec![]) },
         node("Transpose", &["a"], &["t"], vec![]),
     ];
@@ -90,7 +89,7 @@ fn attributes_are_those_of_the_call_or_the_default() {
         vec![outer, inner],
         vec![
             call("Outer", &["x"], &["p"], vec![ints("order", &[1, 0])]),
-            // An attribute without a default and without a value is omitted.
+            // It has neither a default nor a value.
             call("Outer", &["p"], &["q"], vec![]),
             call("Inner", &["q"], &["y"], vec![int("axis", 0)]),
         ],
@@ -222,7 +221,7 @@ fn functions_that_make_no_sense_are_refused() {
     }
 }
 
-/// Each function calls the next one twice. Inlined, they would be 2^60 nodes.
+/// Each function calls the next one twice: 2^60 nodes.
 #[test]
 fn growth_is_bounded() {
     let last = function("F60", &["a"], &["b"], vec![node("Identity", &["a"], &["b"], vec![])]);

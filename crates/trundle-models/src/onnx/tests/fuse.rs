@@ -1,4 +1,4 @@
-//! Rewritten models with single nodes instead of movement-only subgraphs.
+//! Rewritten models, with single nodes for movement-only subgraphs.
 
 use std::path::Path;
 
@@ -19,7 +19,6 @@ fn fused(model: &Proto) -> Fused {
     fused_bytes(model.encode_to_vec()).unwrap()
 }
 
-/// Decodes the rewritten model.
 fn written(fused: &Fused) -> Proto {
     Proto::decode(&fused.file.concat()[..]).unwrap()
 }
@@ -36,7 +35,7 @@ fn moves(model: &Proto) -> Vec<&Node> {
         .collect()
 }
 
-/// Runs the model inside a node on inputs with the given types, shapes and elements.
+/// Runs the model inside a node, on inputs of these types, shapes and elements.
 fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, Vec<u8>)> {
     let types: Vec<ElementType> = inputs.iter().map(|(element, ..)| *element).collect();
     let bytes = node.attribute[0].s.clone().unwrap().to_vec();
@@ -68,7 +67,7 @@ fn list(name: &str, values: &[i64]) -> Tensor {
     }
 }
 
-/// Returns the model with these tensors as initializers instead of inputs.
+/// Makes these tensors initializers instead of inputs.
 fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     let graph = all.graph.as_mut().unwrap();
     graph.input.retain(|input| tensors.iter().all(|tensor| tensor.name != input.name));
@@ -76,8 +75,7 @@ fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     all
 }
 
-/// Returns a model that computes and then rolls the result along its last axis, in the form that exporters
-/// write.
+/// Computes and then rolls along the last axis, in the form that exporters write.
 fn roll() -> Proto {
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
@@ -115,7 +113,6 @@ fn what_moves_becomes_a_node_that_moves_it() {
 
     let moved = run(only, &[(F32, &[2, 3], floats_of(0..6))]);
     assert_eq!(moved, [(Shape::new([3, 2]).unwrap(), floats_of([1, 4, 2, 5, 0, 3]))]);
-    // Fusing the model again changes nothing.
     let again = fused(&model);
     assert!(again.nodes.is_empty());
     assert_eq!(again.file.concat(), all.file.concat());
@@ -123,7 +120,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
 
 #[test]
 fn all_else_stays_byte_for_byte() {
-    // No version of the format has these fields. They occur in the model, in the graph and in a node.
+    // Fields that no version of the format has, in the model, the graph and a node.
     let unknown = [0xfa, 0x7f, 3, b'a', b'b', b'c'];
     let mut all = roll();
     let graph = all.graph.take().unwrap();
@@ -181,7 +178,7 @@ fn operators_that_are_slow_alone_are_nodes() {
 
 #[test]
 fn what_is_computed_in_between_is_in_no_node() {
-    // The blocks of YOLO compute with one half of a tensor, and concatenate the result with both halves.
+    // YOLO's blocks compute with one half of a tensor, and concatenate the result with both halves.
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
         node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
@@ -197,7 +194,7 @@ fn what_is_computed_in_between_is_in_no_node() {
 
 #[test]
 fn what_is_read_late_waits() {
-    // The slice could run first, but its reader also needs the computed tensor. So both become one node.
+    // The slice could run first, but its reader also needs the computed tensor.
     let nodes = vec![
         node("Slice", &["x", "zero", "one"], &["s"], vec![]),
         node("Exp", &["x"], &["e"], vec![]),
@@ -234,8 +231,8 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
     assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
 }
 
-/// Returns a model with a computation and a later movement. Both need the shape of an intermediate tensor.
-/// `sizes` are the sizes of the model's input.
+/// A computation and a later movement both need the shape of an intermediate tensor. `sizes` are those of the model's
+/// input.
 fn shapes_of_steps(sizes: &[i64]) -> Proto {
     let nodes = vec![
         node("Transpose", &["x"], &["t"], vec![]),
@@ -266,7 +263,7 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
     assert_eq!(found, all);
     let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!((&first.output[..], &first.input[..]), (&strings(&["c"])[..], &strings(&["x"])[..]));
-    // The second node reads `x` and computes the shape from it.
+    // It computes the shape from `x`.
     assert_eq!(second.input, strings(&["e", "x"]));
     let moved = run(second, &[(F32, &[4, 1], floats_of(5..9)), (F32, &[1, 2], floats_of([0, 0]))]);
     assert_eq!(moved, [(Shape::new([2, 1]).unwrap(), floats_of([5, 5]))]);
@@ -274,8 +271,7 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
 
 #[test]
 fn what_a_node_reads_no_node_within_it_gives() {
-    // One half is not written, and the other is. The shape of the first half is needed by the reader of the
-    // second.
+    // The reader of one half, which is written, needs the shape of the other half, which is not.
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
         node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
@@ -314,8 +310,8 @@ fn where_shapes_are_open_those_of_steps_are_given() {
 
 #[test]
 fn what_is_reckoned_from_a_shape_within_is_within() {
-    // The class token of a vision transformer. The number of its copies depends on the shape of the tensor that
-    // it is concatenated with. The nodes that compute the number also read the shape of that shape.
+    // The class token of a vision transformer. The number of its copies depends on the shape of the tensor that it is
+    // concatenated with, through the shape of that shape.
     let nodes = vec![
         node("Exp", &["x"], &["e"], vec![]),
         node("Transpose", &["e"], &["t"], vec![ints("perm", &[1, 0, 2])]),
@@ -363,7 +359,7 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["x", "end", "e"]));
-    // In the old format, all initializers must also be inputs.
+    // In the old format, all initializers are also inputs.
     assert_eq!(moves(&old)[0].input, strings(&["x", "e"]));
     let old_names: Vec<&str> =
         old.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
@@ -441,7 +437,7 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
 
 #[test]
 fn what_cannot_be_one_node_is_said() {
-    // The element type cannot be determined.
+    // Nothing determines the element type.
     let mut all = roll();
     all.graph.as_mut().unwrap().node[0].domain = "elsewhere".to_owned();
     all.opset_import.push(OperatorSetId { domain: "elsewhere".to_owned(), version: 1 });

@@ -101,7 +101,6 @@ fn nodes_are_put_in_order() {
     assert_eq!(kinds(&read(&proto).unwrap()), ["Identity", "Transpose", "Squeeze", "Flatten"]);
 }
 
-/// Nodes that are sorted remain in the same order.
 #[test]
 fn an_order_is_kept() {
     let nodes = vec![
@@ -119,7 +118,7 @@ fn cycles_are_refused() {
     let named = |name: &str, node: Node| Node { name: name.to_owned(), ..node };
     let concat = |inputs: &[&str], output| node("Concat", inputs, &[output], vec![int("axis", 0)]);
     let nodes = vec![
-        // This node follows the cycle, but is not part of it.
+        // It follows the cycle.
         named("after", identity("b", "y")),
         named("p", concat(&["x", "c"], "b")),
         named("q", identity("b", "c")),

@@ -1,4 +1,4 @@
-//! Loop, which runs the body again in each iteration.
+//! Loop.
 
 use trundle_core::Shape;
 
@@ -7,7 +7,7 @@ use crate::{Data, Given, PlannedModel};
 
 pub(super) const BOOL: i32 = 9;
 
-/// An input or output of a body: its name and element type.
+/// A name and an element type.
 pub(super) type TypedName<'a> = (&'a str, i32);
 
 /// Returns the attribute `body`: a graph with these inputs and outputs.
@@ -33,8 +33,7 @@ pub(super) fn number(name: &str, value: i64) -> Node {
     node("Constant", &[], &[name], vec![int("value_int", value)])
 }
 
-/// Returns a model with a float input x and the inputs `others`. Its output is the first output of the last
-/// node.
+/// The inputs are a float x and `others`; the output is the first one of the last node.
 pub(super) fn looping(nodes: Vec<Node>, others: &[TypedName<'_>]) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
@@ -44,8 +43,8 @@ pub(super) fn looping(nodes: Vec<Node>, others: &[TypedName<'_>]) -> Proto {
     proto
 }
 
-/// Runs a model. Returns the sizes and the elements of its first output. The input x has these sizes and
-/// the elements 0, 1, 2, ... The other inputs are scalars with these bytes.
+/// Returns the sizes and elements of the first output. The input x has these sizes and the elements 0, 1, 2, ...; other
+/// inputs are scalars with these bytes.
 pub(super) fn run(
     proto: &Proto,
     sizes: &[usize],
@@ -77,12 +76,12 @@ const STILL: TypedName<'_> = ("still", BOOL);
 const C: TypedName<'_> = ("c", FLOAT);
 const D: TypedName<'_> = ("d", FLOAT);
 
-/// Returns a node that copies `goes` to `still`.
+/// Copies `goes` to `still`.
 fn goes_on() -> Node {
     node("Identity", &["goes"], &["still"], vec![])
 }
 
-/// Returns nodes that collect the rows of x, the last row first.
+/// Collects the rows of x, last row first.
 fn rows_backward() -> Vec<Node> {
     let within = vec![
         goes_on(),
@@ -110,7 +109,7 @@ fn a_loop_puts_together_what_its_iterations_make() {
     // There is one iteration for each row. Here, there are none.
     assert_eq!(run(&proto, &[0, 2], &[]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&proto, &[1000, 1], &[]).unwrap().1[..2], [999.0, 998.0]);
-    // Constants of a body are moved out of the body.
+    // The body's constants are moved out.
     let nodes = read(&proto).unwrap();
     assert_eq!(kinds(&nodes).last(), Some(&"Loop"));
     assert_eq!(nodes.nodes.last().unwrap().bodies()[0].nodes.len(), 5);
@@ -150,7 +149,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     assert_eq!(refused(&neither, &[2, 3], &[]), expected);
 }
 
-/// `while x.size(0) > 1`: the halves are concatenated side by side.
+/// `while x.size(0) > 1`: concatenates the halves side by side.
 #[test]
 fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     let is_long = |of: &str, is: &str| {
@@ -177,7 +176,7 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     assert_eq!(odd, expected);
 }
 
-/// Returns a loop that stacks row `i` of x in iteration `i`.
+/// Stacks row `i` of x.
 fn stacking(declared: Option<TensorShape>) -> Proto {
     let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
     let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
@@ -191,7 +190,7 @@ fn fixed(sizes: &[i64]) -> TensorShape {
     TensorShape { dim: sizes.iter().map(size).collect() }
 }
 
-/// A body may read the output of a node that comes after the loop in the file.
+/// The body may read the output of a node after the loop in the file.
 #[test]
 fn a_body_reads_what_is_around_it() {
     let within = vec![goes_on(), node("Concat", &["c", "turned"], &["d"], vec![int("axis", 0)])];
@@ -207,7 +206,7 @@ fn a_body_reads_what_is_around_it() {
     assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
 }
 
-/// Some exporters state that the iteration index is a list.
+/// Some exporters state a list.
 #[test]
 fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
     let mut proto = stacking(None);
@@ -228,7 +227,6 @@ fn what_iterations_give_is_stacked() {
     let beyond = refused(&stacking(None), &[3, 2], &[&four]);
     assert!(beyond.starts_with("Gather \"y/body/row\" in iteration 3: "), "{beyond}");
 
-    // The stacked tensor has the name of the loop's output.
     let shapes = [Shape::new([3, 2]).unwrap(), Shape::default()];
     let (x, m) = (Data::Bytes(vec![0; 24].into()), Data::Bytes(two.to_vec().into()));
     let given = shapes.into_iter().zip([&x, &m]);
@@ -236,7 +234,7 @@ fn what_iterations_give_is_stacked() {
     let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
     assert_eq!(resolved.name(resolved.outputs()[0]), "y");
 
-    // If there are no iterations, the shape is the stated one, or the shape of a first iteration.
+    // Without iterations, the shape is the stated one, or that of a first iteration.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
     let unknown = refused(&stacking(None), &[0, 2], &[&none]);
@@ -246,7 +244,7 @@ fn what_iterations_give_is_stacked() {
 
 #[test]
 fn what_is_stacked_must_be_alike() {
-    // Later iterations must have the same sizes and the same type as the first.
+    // Sizes and type must be those of the first iteration.
     let taken = vec![
         goes_on(),
         node("Unsqueeze", &["i", "first"], &["to"], vec![]),
@@ -259,7 +257,7 @@ fn what_is_stacked_must_be_alike() {
         refused(&looping(nodes, &[]), &[3], &[]),
         "Loop \"y\": stacked output 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
-    // The size of a carried tensor may change, but not its type.
+    // Carried tensors may change their sizes, but not their type.
     let same = |of: TypedName<'_>| {
         let within = body(&[I, GOES, ("c", of.1)], vec![goes_on()], &[STILL, of]);
         refused(
@@ -279,10 +277,10 @@ fn what_is_stacked_must_be_alike() {
     assert_eq!(same(("c", INT64)), expected);
 }
 
-/// There is a loop in a branch in a loop, and all of them are in a function.
+/// A loop in a branch in a loop, all in a function.
 #[test]
 fn loops_are_within_loops_branches_and_functions() {
-    // The inner loop appends the elements of row i one after another.
+    // Appends the elements of row i one by one.
     let inner = vec![
         node("Gather", &["x", "i"], &["row"], vec![]),
         node("Gather", &["row", "j"], &["element"], vec![]),
@@ -316,7 +314,6 @@ fn loops_are_within_loops_branches_and_functions() {
         node("Slice", &["row_major", "first", "first"], &["none"], vec![]),
         node("Loop", &["three", "", "none"], &["y"], vec![outer]),
     ];
-    // Row 1 is omitted.
     let expected = (vec![4], vec![0.0, 6.0, 7.0, 8.0]);
     let flat = list("flat", &[-1]);
     let proto = looping([vec![flat.clone()], nodes.clone()].concat(), &[]);
@@ -393,7 +390,7 @@ fn what_is_no_loop_is_refused() {
     );
     let twice = body(&[I, GOES, ("x", FLOAT)], vec![goes_on()], &[STILL, ("x", FLOAT)]);
     assert_eq!(of(&carries, &["y"], vec![twice]), "Loop \"y\", body: \"x\" is produced twice");
-    // Inputs of a body cannot be used outside, and outputs of the loop cannot be used inside.
+    // Inputs of a body are not visible outside, nor outputs of the loop inside.
     let leaks = vec![
         number("m", 2),
         node("Loop", &carries, &["y"], vec![good()]),
@@ -428,7 +425,7 @@ fn what_is_no_loop_is_refused() {
     assert_eq!(refused(&number_of, &[], &[]), "Loop \"y\": cond must be of type boolean, got i64");
 }
 
-/// The elements of x do not influence the number of iterations.
+/// The elements of x have no influence here.
 #[test]
 fn a_number_that_elements_say_must_be_given() {
     let proto = stacking(None);
@@ -473,7 +470,7 @@ fn loops_without_an_end_have_one() {
     assert_eq!(run(&ends(Some(100), true), &[2], &[]).unwrap().1, [0.0, 1.0]);
 }
 
-/// Each loop has ten iterations, so each level of nesting multiplies the total by ten.
+/// Ten iterations each.
 #[test]
 fn loops_that_multiply_are_bounded() {
     let nested = |depth: usize| {
@@ -510,7 +507,7 @@ fn a_body_that_doubles_is_bounded() {
     assert!(too_large.starts_with("Concat \"y/body/d\" in iteration "), "{too_large}");
 }
 
-/// Every iteration reads the same tensor of indices in the file again.
+/// Every iteration reads the same tensor of indices.
 #[test]
 fn indices_that_are_read_again_and_again_are_bounded() {
     let within = vec![node("Gather", &["x", "indices"], &["taken"], vec![])];

@@ -1,4 +1,4 @@
-//! Tests that build models from protobuf messages, encode them and read them.
+//! Tests that encode models and read them.
 
 mod branches;
 mod elements;
@@ -68,7 +68,7 @@ fn text(name: &str, value: &str) -> Attribute {
     Attribute { s, ..attribute(name, attribute_type::STRING) }
 }
 
-/// Returns an attribute that refers to the attribute `parameter` of the function.
+/// Refers to the function's attribute `parameter`.
 fn reference(name: &str, r#type: i32, parameter: &str) -> Attribute {
     Attribute { ref_attr_name: parameter.to_owned(), ..attribute(name, r#type) }
 }
@@ -85,7 +85,6 @@ fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Tensor {
     Tensor { name: name.to_owned(), data_type, dims: dims.to_vec(), ..Tensor::default() }
 }
 
-/// Returns a list of i64.
 fn i64s(name: &str, entries: &[i64]) -> Tensor {
     let size = i64::try_from(entries.len()).unwrap();
     Tensor { int64_data: entries.to_vec(), ..tensor(name, INT64, &[size]) }
@@ -105,8 +104,8 @@ fn opset(domain: &str, version: i64) -> OperatorSetId {
     OperatorSetId { domain: domain.to_owned(), version }
 }
 
-/// Returns a model with these nodes. Names that no node produces become inputs with this element type. The
-/// outputs of the last node become the outputs of the model.
+/// Names that no node produces become inputs of this element type. The outputs of the last node become the model's
+/// outputs.
 fn model(version: i64, nodes: Vec<Node>, elem_type: i32) -> Proto {
     let given: Vec<&String> = nodes.iter().flat_map(|node| &node.output).collect();
     let mut input: Vec<&str> = Vec::new();
@@ -127,7 +126,7 @@ fn model(version: i64, nodes: Vec<Node>, elem_type: i32) -> Proto {
     }
 }
 
-/// Returns a model whose output is an initializer.
+/// An initializer as the output.
 fn with_initializer(tensor: Tensor) -> Proto {
     let output = vec![value(&tensor.name, tensor.data_type)];
     let graph = Graph { initializer: vec![tensor], output, ..Graph::default() };

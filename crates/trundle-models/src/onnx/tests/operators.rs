@@ -5,8 +5,7 @@ use trundle_core::Shape;
 use super::*;
 use crate::Given;
 
-/// Returns the cases of a table: each line that is not indented, with the indented line after it. Empty
-/// lines and lines that begin with `#` are skipped.
+/// Each line that is not indented, with the indented line after it. Skips empty lines and lines that begin with `#`.
 fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     std::iter::from_fn(move || {
@@ -15,7 +14,7 @@ fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Describes the last node of the model that was read, or returns the error.
+/// Describes the last node, or returns the error.
 fn read_as(version: i64, node: Node) -> String {
     match read(&model(version, vec![node], FLOAT)) {
         Ok(model) => format!("{:?}", model.nodes.last().expect("there is a node").operator),
@@ -23,7 +22,6 @@ fn read_as(version: i64, node: Node) -> String {
     }
 }
 
-/// As [`read_as`], for opset 17.
 fn said(node: &str) -> String {
     read_as(17, nodes(node).remove(0))
 }
@@ -60,11 +58,11 @@ fn constant_of_shape() {
     assert!(refused.starts_with(r#"its value"#), "{refused}");
 }
 
-/// The attribute states the value as a float. In the graph, the value has the type of the data.
+/// The attribute is a float. In the graph, the value has the type of the data.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     let bytes = |elem_type| {
-        // An operator that comes after the pad in the file produces the data.
+        // The data's operator comes after the pad in the file.
         let nodes = nodes("y = Pad<pads = [0, 1], value = -1.5>(t) t = Identity(x)");
         let mut model = model(10, nodes, elem_type);
         model.graph.as_mut().unwrap().output = vec![value("y", elem_type)];
@@ -161,7 +159,7 @@ fn attributes_that_are_not_known_are_refused() {
     }
 }
 
-/// If the type is stated, a missing value means 0. The first version of the format did not state types.
+/// If the type is stated, a missing value means 0. The first version of the format had no types.
 #[test]
 fn attributes_may_lack_their_value_or_their_type() {
     let of = |attribute| node("Flatten", &["x"], &["y"], vec![attribute]);

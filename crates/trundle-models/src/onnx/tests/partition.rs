@@ -1,4 +1,4 @@
-//! The parts of models that only move elements.
+//! Movement-only parts of models.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,8 +26,8 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Returns a model that splits a tensor into heads, computes, and joins the heads, for every batch size.
-/// The sizes of the last reshape come from the shape of the computed tensor.
+/// Splits a tensor into heads, computes, and joins the heads, for every batch size. The last reshape's sizes come from
+/// the shape of the computed tensor.
 fn heads() -> Proto {
     let sizes = Tensor { int64_data: vec![0, 6, 2, 4], ..tensor("sizes", INT64, &[4]) };
     let rest = Tensor { int64_data: vec![6, 8], ..tensor("rest", INT64, &[2]) };
@@ -77,7 +77,7 @@ fn a_subgraph_is_what_moves_between_others() {
     assert_eq!(join.written, ["back"]);
     assert_eq!((partition.name(), partition.nodes(), partition.views()), ("test", 11, 0));
 
-    // The outputs of a subgraph determine the named sizes of the next subgraph.
+    // Outputs of a subgraph determine named sizes of the next one.
     let mut sizes = partition.sizes(&[("x", shape(&[3, 6, 8]))]).unwrap();
     let moved = |subgraph: &Subgraph, sizes: &_, expected: &[usize]| {
         let model = partition.model(subgraph, &subgraph.outputs, sizes).unwrap();
@@ -150,7 +150,7 @@ fn what_a_branch_reads_leaves_the_subgraph() {
     assert_eq!(only.outputs, ["t"]);
 }
 
-/// Loops count as computation, even if they only move elements.
+/// Loops count as computation, even if they only move.
 #[test]
 fn what_a_body_reads_leaves_the_subgraph() {
     let within = vec![

@@ -1,4 +1,4 @@
-//! Scan, which runs the body once for each index of an axis.
+//! Scan.
 
 use super::loops::{TypedName, body, looping, refused, run};
 use super::*;
@@ -7,7 +7,7 @@ const A: TypedName<'_> = ("a", FLOAT);
 const B: TypedName<'_> = ("b", FLOAT);
 const C: TypedName<'_> = ("c", FLOAT);
 
-/// Returns a Scan of x without carried values. Its body returns each part unchanged.
+/// A Scan of x without carried values, whose body returns each part unchanged.
 fn parts(attributes: Vec<Attribute>) -> Proto {
     let within = body(&[A], vec![], &[A]);
     let attributes = [vec![within, int("num_scan_inputs", 1)], attributes].concat();
@@ -32,7 +32,7 @@ fn parts_are_cut_and_stacked_along_axes() {
     assert_eq!(of(mirrored).1, [2.0, 1.0, 0.0, 5.0, 4.0, 3.0]);
 }
 
-/// Returns a model that concatenates each row with the previous row.
+/// Concatenates each row with the previous row.
 fn beside_the_last(outputs: &[&str]) -> Proto {
     let within = body(
         &[C, A],
@@ -66,7 +66,7 @@ fn a_scan_of_nothing_stacks_nothing() {
     assert_eq!(run(&parts(vec![]), &[0, 3], &[]).unwrap().0, [0, 3]);
     let turned = vec![ints("scan_input_axes", &[1]), ints("scan_output_axes", &[1])];
     assert_eq!(run(&parts(turned), &[2, 0], &[]).unwrap().0, [2, 0]);
-    // There are no parts, so the elements of a part are unknown.
+    // Without parts, the elements of a part are unknown.
     let sizes = vec![node("Reshape", &["x", "a"], &["b"], vec![])];
     let within = body(&[("a", INT64)], sizes, &[B]);
     let nodes = vec![

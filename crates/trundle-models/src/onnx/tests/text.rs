@@ -1,9 +1,9 @@
-//! Parses ONNX's textual syntax, which tests use for small models.
+//! ONNX's textual syntax, for small models.
 
 use super::*;
 
-/// Parses nodes such as `y = Transpose<perm = [1, 0]>(x)`. A node may have a name, as in `[name] y = F(x)`,
-/// and a domain, as in `y = own.F(x)`.
+/// Parses nodes such as `y = Transpose<perm = [1, 0]>(x)`, perhaps with a name, `[name] y = F(x)`, or a domain, `y =
+/// own.F(x)`.
 pub(super) fn nodes(text: &str) -> Vec<Node> {
     let mut text = Text(text.trim());
     let mut nodes = Vec::new();
@@ -13,7 +13,7 @@ pub(super) fn nodes(text: &str) -> Vec<Node> {
     nodes
 }
 
-/// The text that has not been read yet.
+/// The rest of the text.
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
@@ -28,7 +28,7 @@ impl Text<'_> {
         assert!(self.takes(sign), "expected {sign:?} before {:?}", self.0);
     }
 
-    /// Parses a name or a number. It may be empty.
+    /// A name or a number, which may be empty.
     fn word(&mut self) -> String {
         let is_other = |letter: char| !letter.is_alphanumeric() && !"_.-/".contains(letter);
         let (word, rest) = self.0.split_at(self.0.find(is_other).unwrap_or(self.0.len()));
@@ -36,7 +36,7 @@ impl Text<'_> {
         word.to_owned()
     }
 
-    /// Parses entries with commas between them, up to `end`.
+    /// Entries with commas between them, up to `end`.
     fn list<T>(&mut self, end: &str, entry: impl Fn(&mut Self) -> T) -> Vec<T> {
         let mut list = Vec::new();
         while !self.takes(end) {
@@ -61,8 +61,7 @@ impl Text<'_> {
         Node { input, output, name, op_type, attribute, domain, ..Node::default() }
     }
 
-    /// Parses an attribute such as `axis = 1`. The attribute `axis: int = @k` refers to the attribute `k`
-    /// of the function.
+    /// An attribute such as `axis = 1`, or `axis: int = @k`, which refers to the function's attribute `k`.
     fn attribute(&mut self) -> Attribute {
         let name = self.word();
         if self.takes(":") {
@@ -96,8 +95,8 @@ impl Text<'_> {
         }
     }
 
-    /// Parses a graph such as `(int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }`. A
-    /// value without a type is a float.
+    /// A graph such as `(int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }`. A value without a type
+    /// is a float.
     fn graph(&mut self) -> Graph {
         self.expect("(");
         let input = self.list(")", Text::value);

@@ -3,8 +3,7 @@
 use super::super::proto::{Function, StringEntry};
 use super::*;
 
-/// Returns a model with messages of all kinds. The functions come last, so if the model is truncated, it
-/// calls unknown functions.
+/// Messages of all kinds. The functions come last, so a truncated model calls unknown functions.
 fn whole() -> Vec<u8> {
     let data = Tensor {
         float_data: vec![1, 2, 3, 4, 5, 6],
@@ -46,7 +45,7 @@ fn a_file_that_ends_too_early_is_refused() {
     }
 }
 
-/// If a byte is changed, the reader never panics. In many cases, the result is still a model.
+/// The reader never panics. Many results are still models.
 #[test]
 fn any_byte_may_be_another() {
     let bytes = whole();
@@ -67,17 +66,17 @@ fn other_files_are_refused() {
     }
 }
 
-/// Groups may be nested, so the decoder must limit their depth.
+/// Groups may be nested, so the decoder limits their depth.
 #[test]
 fn deep_groups_are_refused() {
     let refused = read_bytes(vec![0x7b; 1 << 20], None).unwrap_err().to_string();
     assert!(refused.starts_with("not an ONNX model: "), "{refused}");
 }
 
-/// A length that exceeds the end of the file causes no allocation.
+/// It causes no allocation.
 #[test]
 fn a_length_beyond_the_file_is_refused() {
-    // Field 7, which is the graph, states a length of 2^40 bytes.
+    // Field 7, the graph, with 2^40 bytes.
     let bytes = vec![0x08, 0x08, 0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
     assert!(read_bytes(bytes, None).is_err());
 }

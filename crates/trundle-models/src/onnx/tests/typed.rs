@@ -1,4 +1,4 @@
-//! Models for which the caller gives the types of inputs.
+//! Input types given by the caller.
 
 use super::*;
 use crate::onnx::read_typed;
@@ -13,7 +13,7 @@ fn named(name: &str) -> ValueInfo {
     ValueInfo { name: name.to_owned(), r#type: None }
 }
 
-/// Returns a model that reshapes `x` to `shape`. The shape may be an initializer.
+/// Reshapes `x` to `shape`, which may be an initializer.
 fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
     let node = vec![node("Reshape", &["x", "shape"], &["y"], vec![])];
     let graph = Graph { node, input, initializer, output: vec![named("y")], ..Graph::default() };

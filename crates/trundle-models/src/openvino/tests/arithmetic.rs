@@ -75,7 +75,7 @@ fn arithmetic_that_computes_is_named_with_what_is_not_supported() {
     let mut ir = Ir::new();
     let x = ir.parameter("x", "f32", "?,?");
     let shape = ir.layer("sizes", "ShapeOf", "opset3", "", &[x], 1);
-    // Arithmetic on shapes is allowed.
+    // On shapes, arithmetic is allowed.
     let doubled = ir.layer("doubled", "Add", "opset1", "", &[shape, shape], 1);
     ir.result(doubled);
     let sum = ir.layer("sum", "Add", "opset1", "", &[x, x], 1);

@@ -1,4 +1,4 @@
-//! Constants: their bytes, their strings and errors in them.
+//! Constants: bytes, strings and errors.
 
 use bytes::Bytes;
 use trundle_core::{DType, Shape};
@@ -15,7 +15,7 @@ fn constants(model: &Model) -> Vec<Constant> {
     model.nodes.iter().map(|node| constant(&node.operator)).collect()
 }
 
-/// Reads a single constant. `at` has the attributes `offset` and `size`.
+/// `at` has the attributes `offset` and `size`.
 fn one(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant> {
     let mut ir = Ir::new();
     let data = format!("element_type=\"{element}\" shape=\"{shape}\" {at}");
@@ -39,7 +39,7 @@ fn strings(sizes: &[usize], strings: &[&str]) -> Constant {
     Constant { element: ElementType::String, shape, data: Data::Strings(strings.into()) }
 }
 
-/// Encodes strings. Their ends may be invalid.
+/// Encodes strings, perhaps with invalid ends.
 fn stored(count: u32, ends: &[u32], letters: &str) -> Vec<u8> {
     let numbers = [count].into_iter().chain(ends.iter().copied());
     numbers.flat_map(u32::to_le_bytes).chain(letters.bytes()).collect()
@@ -100,7 +100,7 @@ fn constants_of_the_same_bytes_are_one() {
     };
     let data: Vec<Bytes> = constants(&ir.read().unwrap()).into_iter().map(bytes).collect();
     assert!(data[0].as_ptr() == data[1].as_ptr() && data[0].as_ptr() == data[2].as_ptr());
-    // If elements are packed, different constants may have the same bytes.
+    // Different constants of packed elements may have the same bytes.
     assert_eq!(data[3][..], [0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x07]);
     assert_eq!(data[4][..], [0x77; 8]);
 }

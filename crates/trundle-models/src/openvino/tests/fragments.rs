@@ -1,4 +1,4 @@
-//! Single layers in the form of OpenVINO's documentation.
+//! Single layers in the form of documentation.
 
 use super::super::read_layer;
 use super::{refusal, said};

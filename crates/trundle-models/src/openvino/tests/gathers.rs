@@ -1,4 +1,4 @@
-//! Each version of gathers, scatters and patches.
+//! Gathers, scatters and patches.
 
 use super::operators::{check, list, made};
 use super::{refusal, said};

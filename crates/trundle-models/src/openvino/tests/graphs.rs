@@ -113,7 +113,7 @@ fn kinds(model: &Model) -> Vec<&str> {
 #[test]
 fn layers_come_after_what_they_read() {
     let mut ir = Ir::new();
-    // Each of the layers 0 to 3 reads a later layer.
+    // Layers 0 to 3 read later layers.
     ir.result((1, 2));
     ir.layer("t", "Transpose", "opset1", "", &[(2, 3), (5, 0)], 1);
     ir.layer("r", "Roll", "opset7", "", &[(4, 0), (6, 0), (6, 0)], 1);

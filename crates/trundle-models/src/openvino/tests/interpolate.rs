@@ -1,4 +1,4 @@
-//! Each version of Interpolate.
+//! Interpolate.
 
 use super::operators::made;
 use super::{refusal, said};

@@ -1,4 +1,4 @@
-//! Tests that write small models as text and read them.
+//! Tests that read small models.
 
 mod arithmetic;
 mod constants;
@@ -14,7 +14,7 @@ mod refusals;
 use super::read_parts;
 use crate::{Model, Operator, Result};
 
-/// A model that is being built: the text of its graph, and the bytes of its constants.
+/// The text of a graph, and the bytes of its constants.
 struct Ir {
     version: u32,
     layers: Vec<String>,
@@ -22,7 +22,7 @@ struct Ir {
     weights: Vec<u8>,
 }
 
-/// An output of a layer: the ids of the layer and of the port.
+/// The ids of a layer and of its port.
 type From = (usize, usize);
 
 impl Ir {
@@ -44,8 +44,7 @@ impl Ir {
         self.layer("", "Const", "opset1", &data, &[], 1)
     }
 
-    /// Adds a layer and returns its first output. The ids of ports count first the inputs, then the
-    /// outputs.
+    /// Adds a layer and returns its first output. Port ids count inputs, then outputs.
     fn layer(
         &mut self,
         name: &str,
@@ -97,7 +96,6 @@ fn said(operator: &Operator) -> String {
     format!("{operator:?}")
 }
 
-/// Returns the error message of a model that must be refused.
 fn refusal<T: std::fmt::Debug>(read: Result<T>) -> String {
     read.expect_err("this is to be refused").to_string()
 }

@@ -1,10 +1,10 @@
-//! The names of inputs and outputs.
+//! Names of inputs and outputs.
 
 use super::super::read_parts;
 use crate::{Model, Result};
 
-/// Returns a model with two Results that read one Transpose of a Parameter. `tensors` has attributes for
-/// the output ports of Parameter and Transpose. `results` has attributes for the Results.
+/// Two Results read one Transpose of a Parameter. `tensors` has attributes of the output ports of Parameter and
+/// Transpose, `results` those of the Results.
 fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> {
     let [given, moved] = tensors;
     let [first, second] = results;

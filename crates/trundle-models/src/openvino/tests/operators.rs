@@ -1,4 +1,4 @@
-//! Each version of each layer.
+//! Every version of layers.
 
 use trundle_core::DType;
 use trundle_core::ops::PadMode;
@@ -10,7 +10,7 @@ use crate::{
     Result, StridedSliceMasks, ValueId, ZeroSize,
 };
 
-/// Returns the operator of a layer whose first input is f32 and whose other inputs are i64.
+/// The first input is f32, other inputs are i64.
 pub(super) fn made(
     kind: &str,
     version: &str,
@@ -42,8 +42,7 @@ fn i32_or_i64(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I32OrI64 }
 }
 
-/// The type, version and attributes of a layer, its numbers of inputs and outputs, and the expected
-/// operator.
+/// Type, version, attributes, numbers of inputs and outputs, and the expected operator.
 type Case = (&'static str, &'static str, &'static str, usize, usize, Operator);
 
 #[track_caller]
@@ -180,7 +179,7 @@ fn layers_of_shapes_and_blocks_of_batches() {
     assert!(message.ends_with("BatchToSpace is there from opset2 on"), "{message}");
 }
 
-/// The type of these outputs differs from the type of the data.
+/// Their type differs from the type of the data.
 #[test]
 fn the_type_of_sizes_is_their_own() {
     let mut ir = Ir::new();
@@ -233,7 +232,6 @@ fn layers_that_put_together() {
     ]);
 }
 
-/// Converts a constant. The layer has a mark for the runtime.
 fn converted(from: &str, to: &str, mark: &str) -> Result<Operator> {
     let mut ir = Ir::new();
     let constant = ir.constant(from, "1", &[0; 8]);

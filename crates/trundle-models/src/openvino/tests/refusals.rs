@@ -1,8 +1,8 @@
-//! Error messages. No input may cause a panic.
+//! Error messages without panics.
 
 use super::{Ir, read_parts, refusal};
 
-/// A valid model. Layer 2 is on line 11, and the edges begin on line 19.
+/// Layer 2 is on line 11, and the edges begin on line 19.
 const GOOD: &str = r#"<?xml version="1.0"?>
 <net name="good" version="11">
  <layers>
@@ -31,7 +31,7 @@ const GOOD: &str = r#"<?xml version="1.0"?>
 
 const WEIGHTS: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
 
-/// Returns the error message for the valid model with one text replaced.
+/// Replaces one text of the valid model.
 #[track_caller]
 fn refused(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old:?} is in the good model");
@@ -42,7 +42,7 @@ fn refused(old: &str, new: &str) -> String {
 fn the_good_model_is_read() {
     let model = read_parts(GOOD, &WEIGHTS).unwrap();
     assert_eq!((model.nodes.len(), model.values), (2, 3));
-    // A byte order mark at the start is allowed.
+    // A byte order mark is allowed.
     assert!(read_parts(&format!("\u{FEFF}{GOOD}"), &WEIGHTS).is_ok());
 }
 

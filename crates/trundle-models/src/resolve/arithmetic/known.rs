@@ -1,4 +1,4 @@
-//! Tensors whose elements are known numbers when the model is resolved.
+//! Tensors of numbers that are known when the model is resolved.
 
 use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
@@ -10,10 +10,10 @@ use super::super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, ElementType};
 
-/// How messages name the numbers.
+/// The name of the numbers in messages.
 pub(super) const OPERANDS: &str = "operands of its arithmetic";
 
-/// The largest number of operands. Each operand takes some tens of bytes of memory.
+/// Each operand takes some tens of bytes.
 const MOST_OPERANDS: usize = 1 << 20;
 
 pub(super) fn check_count(count: usize) -> Checked<()> {
@@ -37,14 +37,13 @@ impl Known {
         Ok(Known { dtype: self.dtype, shape: self.shape.clone(), numbers })
     }
 
-    /// The numbers, broadcast to the sizes `to`, in row-major order. It is an error if they do not
-    /// broadcast.
+    /// Broadcasts the numbers, in row-major order.
     pub(super) fn broadcast(&self, to: &[i64]) -> Checked<Vec<Number>> {
         let indices = self.indices(to)?;
         Ok(indices.into_iter().map(|at| self.numbers[at]).collect())
     }
 
-    /// For each element of the broadcast shape, the index of its number in `numbers`.
+    /// For each element of the broadcast shape, the index of its number.
     pub(super) fn indices(&self, to: &[i64]) -> Checked<Vec<usize>> {
         let map = Broadcast::new(to).index_map(&self.shape)?;
         let mut indices = Vec::with_capacity(map.out_shape().elements());
@@ -63,7 +62,7 @@ impl Known {
 }
 
 impl Site<'_, '_> {
-    /// The numbers in an input. It is an error if they do not follow from shapes and constants alone.
+    /// The numbers in an input, which must follow from shapes and constants alone.
     pub(super) fn known(&mut self, input: usize) -> Checked<Known> {
         let tensor = self.input(input)?;
         let element = self.builder.element(tensor);
@@ -76,7 +75,6 @@ impl Site<'_, '_> {
         Ok(Known { dtype, shape, numbers })
     }
 
-    /// Adds the numbers to the program as a constant.
     pub(super) fn made(&mut self, known: &Known) -> Checked<TensorId> {
         let Known { dtype, shape, numbers } = known;
         let mut bytes = Vec::with_capacity(shape.bytes(*dtype)?);
@@ -89,20 +87,18 @@ impl Site<'_, '_> {
     }
 }
 
-/// Whether arithmetic supports a type. It supports integers, floats and booleans whose elements have whole
-/// bytes.
+/// Arithmetic supports integers, floats and booleans of whole bytes.
 pub(super) fn is_reckoned(dtype: DType) -> bool {
     let is_number = is_integer(dtype) || is_real(dtype) || dtype == DType::Boolean;
     is_number && dtype.packing().is_none()
 }
 
-/// Whether a type is a float type that results can be rounded to.
+/// Float types that results can be rounded to.
 pub(super) fn is_real(dtype: DType) -> bool {
     is_float(dtype) && matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// The sizes and the shape that result from broadcasting all operands. The number of elements is checked
-/// before anything is allocated.
+/// Broadcasts all operands. The number of elements is checked before anything is allocated.
 pub(super) fn shape_of_all(site: &mut Site, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
     let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
     let shape =

@@ -1,5 +1,4 @@
-//! Computes arithmetic on values that depend only on shapes and constants. The results are constants of the
-//! resolved model.
+//! Arithmetic on values that depend only on shapes and constants. The results are constants of the resolved model.
 //!
 //! Source: ONNX's operators up to opset 28 and OpenVINO's operation sets; both broadcast as numpy.
 
@@ -43,7 +42,7 @@ pub(super) fn arithmetic(site: &mut Site, what: &Arithmetic) -> Checked<TensorId
     }
 }
 
-/// Converts input 0 to another type. If it already has this type, its elements need not be known.
+/// Data that already has the type need not be known.
 fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     let data = site.data()?;
     if site.builder.element(data) == ElementType::Fixed(to) {
@@ -57,8 +56,7 @@ fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     site.made(&Known { dtype: to, ..cast })
 }
 
-/// Applies an operator to all inputs, from the left. A single input is returned unchanged and need not be
-/// known.
+/// Combines all inputs from the left. A single input need not be known.
 fn folded(site: &mut Site, by: Binary) -> Checked<TensorId> {
     if site.inputs.len() == 1 {
         return site.data();
@@ -82,7 +80,6 @@ fn both(site: &mut Site, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
     Ok(Known { dtype, shape, numbers: numbers.collect::<Checked<_>>()? })
 }
 
-/// Clamps input 0 to the range from input 1 to input 2.
 fn clipped(site: &mut Site) -> Checked<TensorId> {
     let mut known = site.known(0)?;
     for (input, by) in [(1, Binary::Maximum), (2, Binary::Minimum)] {
@@ -98,8 +95,7 @@ fn clipped(site: &mut Site) -> Checked<TensorId> {
     site.made(&known)
 }
 
-/// Combines the numbers along axes, in the order of indices. If `axes` is empty, it combines them along all
-/// axes.
+/// Combines numbers along axes in the order of indices; along all axes if `axes` is empty.
 fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked<Known> {
     let rank = known.shape.rank();
     let mut is_reduced = vec![axes.is_empty(); rank];
@@ -132,7 +128,7 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
     Ok(Known { dtype: known.dtype, shape: Shape::new(kept)?, numbers })
 }
 
-/// The result of a reduction without any numbers, if it is defined.
+/// The result of reducing no numbers, if it is defined.
 fn of_none(by: Binary, dtype: DType) -> Option<Number> {
     let (integer, float) = match by {
         Binary::Add => (0, 0.0),

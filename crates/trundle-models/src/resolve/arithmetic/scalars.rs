@@ -6,7 +6,6 @@ use super::super::element::{Number, holds, is_integer};
 use crate::arithmetic::{Binary, Unary};
 use crate::problem::{Checked, wrong};
 
-/// The result for a number of type `dtype`.
 pub(super) fn unary(what: Unary, number: Number, dtype: DType) -> Checked<Number> {
     if (what == Unary::Not) != (dtype == DType::Boolean) {
         return wrong!("type {dtype} is not supported");
@@ -41,13 +40,13 @@ pub(super) fn unary(what: Unary, number: Number, dtype: DType) -> Checked<Number
             Unary::RoundAwayFromZero => number.round(),
             Unary::SquareRoot => number.sqrt(),
             Unary::Reciprocal => 1.0 / number,
-            // The code above has returned an error, because `Not` takes booleans.
+            // Refused above: `Not` takes booleans.
             Unary::Not => f64::NAN,
         })),
     }
 }
 
-/// The result for two numbers of type `dtype`. The exponent of a power may have another type.
+/// The exponent of a power may have another type.
 pub(super) fn binary(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Number> {
     let is_for_all =
         matches!(by, Binary::Equal | Binary::NotEqual | Binary::Minimum | Binary::Maximum);
@@ -118,7 +117,7 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
-        // `m_pythondiv`, OpenVINO's attribute for floor division, affects only integers.
+        // `m_pythondiv`, OpenVINO's floor division, affects only integers.
         Binary::Divide | Binary::FloorDivide => a / b,
         Binary::Modulo => a % b,
         Binary::FloorModulo => {
@@ -141,13 +140,12 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::LessOrEqual => return truth(a <= b),
         Binary::Greater => return truth(a > b),
         Binary::GreaterOrEqual => return truth(a >= b),
-        // The code above has returned an error, because these operators take booleans.
+        // Refused above: these take booleans.
         Binary::And | Binary::Or | Binary::Xor => f64::NAN,
     };
     Number::Float(number)
 }
 
-/// The number converted to another type.
 pub(super) fn cast(number: Number, to: DType) -> Checked<Number> {
     if to == DType::Boolean {
         let is_true = match number {
@@ -168,7 +166,7 @@ pub(super) fn cast(number: Number, to: DType) -> Checked<Number> {
         Number::Integer(number) => {
             let exact = 1 << 53;
             match to {
-                // The integer is rounded once, directly to f32.
+                // Rounds once, directly to f32.
                 #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
                 DType::F32 => Ok(Number::Float((number as f32).into())),
                 #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
@@ -182,7 +180,7 @@ pub(super) fn cast(number: Number, to: DType) -> Checked<Number> {
     }
 }
 
-/// The integer. It is an error if type `to` cannot represent it.
+/// Type `to` must be able to hold the integer.
 fn within(number: i128, to: DType) -> Checked<Number> {
     if !holds(to, number) {
         return wrong!("{number} is out of range of {to}");

@@ -1,4 +1,4 @@
-//! Select and Where: each element of the output comes from one of two tensors, depending on a condition.
+//! Select and Where: elements of one of two tensors, by a condition.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::super::slices::cut;
 use super::known::{Known, shape_of_all};
 use crate::problem::{Checked, wrong};
 
-/// Takes elements of input 1 where input 0 is true, and elements of input 2 elsewhere. Only the condition
-/// has to be known; elements of the other inputs are moved.
+/// Elements of input 1 where input 0 is true, otherwise of input 2. Only the condition has to be known; other inputs
+/// are moved.
 pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
     let condition = site.known(0)?;
     if condition.dtype != DType::Boolean {
@@ -35,11 +35,11 @@ pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
     site.made(&Known { dtype: yes.dtype, shape, numbers: all.map(number).collect() })
 }
 
-/// The largest number of boxes that a condition may cut the output into.
+/// Limits the boxes that a condition cuts the output into.
 const MOST_BOXES: usize = 1 << 15;
 
-/// Joins boxes of inputs 1 and 2 according to the condition. For example, if the condition is true in a
-/// band around the diagonal of a matrix, each row has two or three boxes.
+/// Joins boxes of inputs 1 and 2. If the condition is true in a band around the diagonal of a matrix, each row has two
+/// or three.
 fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     let inputs = [site.input(1)?, site.input(2)?];
     let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);
@@ -52,8 +52,8 @@ fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     if shape.elements() == 0 {
         return Ok(tensors[0]);
     }
-    // The axes along which the condition varies, with their strides. There are few, because the condition
-    // has few elements.
+    // The axes along which the condition varies, with their strides. There are few, because the condition has few
+    // elements.
     let (mut axes, mut stride) = (Vec::new(), condition.numbers.len());
     for (axis, size) in (shape.rank() - condition.shape.rank()..).zip(condition.shape.iter()) {
         stride /= size;
@@ -68,14 +68,12 @@ fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
 struct Boxes {
     shape: Shape,
     tensors: [TensorId; 2],
-    /// The current box.
     ranges: Vec<Range<usize>>,
     count: usize,
 }
 
 impl Boxes {
-    /// Joins a part of the output. `condition` has the entries of the condition for this part, which vary
-    /// along `axes`.
+    /// Joins a part of the output. The entries of its `condition` vary along `axes`.
     fn joined(
         &mut self,
         site: &mut Site,

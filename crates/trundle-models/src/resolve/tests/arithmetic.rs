@@ -1,4 +1,4 @@
-//! Arithmetic on known values. Arithmetic on elements of inputs is refused.
+//! Arithmetic on known values, and its refusal on elements of inputs.
 
 use trundle_core::DType;
 use trundle_core::program::Made;
@@ -6,7 +6,7 @@ use trundle_core::program::Made;
 use super::sketch::{Sketch, constant, from_input, given, i64s};
 use crate::{Arithmetic, Binary, Constant, IntegerTypes, Operator, Unary};
 
-/// Returns the constant that an operator computes from constants, or the error.
+/// The constant that an operator computes, or the error.
 fn made(what: Arithmetic, operands: &[Constant]) -> Result<Constant, String> {
     let mut sketch = Sketch::new(&[]);
     let constants = operands.iter().map(|operand| Operator::Constant(operand.clone()));
@@ -86,7 +86,7 @@ fn operands_are_broadcast() {
 fn floats_are_rounded_once_and_made_integers_towards_zero() {
     let third = made(Arithmetic::Binary(Binary::Divide), &[f32s(&[], &[1.0]), f32s(&[], &[3.0])]);
     assert_eq!(third, Ok(f32s(&[], &[1.0 / 3.0])));
-    // The remainder has the sign of the divisor, even if the remainder is zero.
+    // Even a zero has the sign of the divisor.
     let rest = made(
         Arithmetic::Binary(Binary::FloorModulo),
         &[f32s(&[4], &[-6.0, 6.0, -7.5, 7.5]), f32s(&[4], &[3.0, -3.0, 2.0, -2.0])],
@@ -178,7 +178,7 @@ fn what_shapes_say_is_reckoned_and_elements_of_inputs_are_not() {
     let refused = sketch.resolve().unwrap_err().to_string();
     let says = "Kind \"n4\": not supported: Kind (2 nodes), which computes: arithmetic is supported only on";
     assert!(refused.starts_with(says), "{refused}");
-    // Data of any kind may be converted to the type that it has.
+    // Data of any kind may keep its type.
     let mut sketch = Sketch::new(&[i64s(&[2], &[1, 2])]);
     sketch.node(Operator::Arithmetic(Arithmetic::Cast(DType::I64)), &[0], 1);
     assert!(sketch.resolve().is_ok());
@@ -198,7 +198,7 @@ fn a_small_model_makes_no_large_constants() {
         refused.contains("1099511627776 operands of its arithmetic, over the limit of 1048576"),
         "{refused}"
     );
-    // The size of two long lists after broadcasting is checked before anything is allocated.
+    // The broadcast size is checked before anything is allocated.
     let mut sketch = Sketch::new(&[]);
     let list = |sizes: &[usize]| Operator::Constant(i64s(sizes, &vec![0; 1 << 14]));
     let (row, column) = (list(&[1, 1 << 14]), list(&[1 << 14, 1]));

@@ -1,4 +1,4 @@
-//! Operators with malformed bodies. No reader produces them.
+//! Malformed bodies, which no reader produces.
 
 use trundle_core::DType;
 
@@ -11,7 +11,7 @@ fn value(value: usize) -> BodyValue {
     BodyValue { value: ValueId(value), element: None, shape: PartialShape::Unknown }
 }
 
-/// Returns a body that copies value `of` to value `to` and has the given outputs.
+/// Copies value `of` to value `to`.
 fn copying(inputs: &[usize], of: usize, to: usize, outputs: &[usize]) -> Body {
     let node = Node {
         name: "copy".into(),
@@ -24,14 +24,14 @@ fn copying(inputs: &[usize], of: usize, to: usize, outputs: &[usize]) -> Body {
     Body { inputs: values(inputs), nodes: vec![node], outputs: values(outputs) }
 }
 
-/// Returns a model with one node. Its inputs are 2 x 3 elements, a count and a boolean.
+/// One node, on 2 x 3 elements, a count and a boolean.
 fn model(operator: Operator, inputs: &[usize], outputs: usize) -> Sketch {
     let mut sketch = Sketch::new(&[
         Tagged::counting(&[2, 3], 0).constant(),
         i64s(&[], &[2]),
         constant(DType::Boolean, &[], vec![1]),
     ]);
-    // The numbers up to 100 are left for values of bodies.
+    // Leaves room for values of bodies.
     sketch.model.values = 100;
     sketch.node(operator, inputs, outputs);
     sketch

@@ -1,4 +1,4 @@
-//! Trilu, Eye, and Select with a condition that is known.
+//! Trilu, Eye, and Select with a known condition.
 
 use trundle::lowering::{Backend, Device};
 use trundle_core::DType;
@@ -99,7 +99,7 @@ fn ones_along_a_diagonal_are_a_constant() {
     assert!(eye(&[3], 0, None).unwrap_err().contains("it needs rank 2, but shape [3] has rank 1"));
     assert!(eye(&[1, 1, 1], 0, None).unwrap_err().contains("has rank 3"));
     assert!(eye(&[1, 1], 0, Some(DType::U4)).unwrap_err().contains("no one of type u4"));
-    // OpenVINO's Eye, whose sizes and batch are inputs.
+    // Sizes and batch are inputs.
     let sizes = [2, 2, 0].map(|size| i64s(&[], &[size]));
     let mut sketch = Sketch::new(&[&sizes[..], &[i64s(&[1], &[2])]].concat());
     let list = |input| from_input(input, IntegerTypes::I64);
@@ -143,7 +143,6 @@ fn a_known_condition_chooses_elements_that_are_moved() {
         });
         assert_eq!(sketch.run().unwrap(), [expected], "{seed}");
     }
-    // If the condition is not known, Select computes.
     let mut sketch =
         Sketch::new(&[constant(DType::Boolean, &[2], vec![1, 0]), i64s(&[2], &[1, 2])]);
     sketch.node(Operator::Arithmetic(Arithmetic::Select), &[0, 1, 1], 1);

@@ -1,4 +1,4 @@
-//! Gathers and scatters, compared element by element with their specification.
+//! Gathers and scatters, compared with their specification.
 
 use trundle_core::DType;
 
@@ -42,8 +42,8 @@ fn run(operator: Operator, data: &[Constant]) -> Tagged {
     sketch.run().unwrap_or_else(|error| panic!("{words}: {error}")).remove(0)
 }
 
-/// Expects the data (100, 101, ...) with the updates (900, 901, ...) at the positions that `to` returns. If
-/// there are several updates for a position, the last one is expected.
+/// Expects the data (100, 101, ...) with updates (900, 901, ...) at the positions that `to` returns. Of several for a
+/// position, the last one counts.
 #[track_caller]
 fn expect_put(
     operator: Operator,
@@ -86,7 +86,7 @@ fn batch_axes_have_indices_of_their_own() {
             vec![i[0], i[1], taken[3 * i[0] + i[2]]]
         });
     }
-    // There are as many batch axes as the indices have axes, so one element of each row is selected.
+    // All axes of the indices are batch axes, so one element of each row is selected.
     let each = gather(1, 1, IndexRule::Within);
     expect(each, &[3, 4], &[i64s(&[3], &[0, 1, 3])], &[3], |i| vec![i[0], [0, 1, 3][i[0]]]);
     let of = |axis, batch| gather(axis, batch, IndexRule::ZeroOutside);
@@ -113,7 +113,7 @@ fn indices_outside_an_axis_are_refused_or_zeros_as_the_version_says() {
     let within = gather(0, 0, IndexRule::Within);
     refuse(within.clone(), &[5], &[i64s(&[1, 2], &[1, -2])], "index -2 at [0, 1] is negative");
     refuse(within, &[5], &[i64s(&[1], &[5])], "index 5 at [0] is out of range for an axis of size");
-    // These are the example of the specification, and cases with slices, with batches and with empty data.
+    // The specification's example, then slices, batches and empty data.
     let data = |sizes: &[usize]| Tagged::counting(sizes, 100).constant();
     let zeros = |axis, batch| gather(axis, batch, IndexRule::ZeroOutside);
     let found = run(zeros(0, 0), &[data(&[5]), outside[0].clone()]);
@@ -148,7 +148,7 @@ fn indices_may_be_of_any_integer_type_and_come_from_a_chain() {
     let wide = own(DType::U64, &[0xff; 16]);
     refuse(plain(0), &[3], &[wide], "index 18446744073709551615 at [0] is over i64");
     refuse(plain(0), &[3], &[], "input 1 is missing");
-    // A list is reversed, and the result is appended to the list.
+    // A reversed list is appended to itself.
     let mut sketch = Sketch::new(&[
         Tagged::counting(&[4], 100).constant(),
         i64s(&[2], &[1, 3]),
@@ -177,7 +177,7 @@ fn one_element_of_its_row_for_each_position() {
     expect(along(0), &[3, 3], std::slice::from_ref(&indices), &[2, 3], |i| {
         vec![taken[3 * i[0] + i[1]], i[1]]
     });
-    // The indices may also be shorter along the other axes. A size of 1 is not broadcast.
+    // Indices may be shorter along other axes, too. A size of 1 is not broadcast.
     expect(along(0), &[3, 9], &[indices], &[2, 3], |i| vec![taken[3 * i[0] + i[1]], i[1]]);
     expect(along(0), &[3, 2], &[i64s(&[4, 1], &[2, 2, 0, 1])], &[4, 1], |i| {
         vec![[2, 2, 0, 1][i[0]], 0]
@@ -204,8 +204,7 @@ fn slices_at_indices_of_several_axes() {
     expect(gather_nd(0), &[2, 3], &[pairs], &[3], |i| taken[i[0]].to_vec());
     expect(gather_nd(0), &[2, 3], &[i64s(&[2], &[1, 2])], &[], |_| vec![1, 2]);
     expect(gather_nd(0), &[2, 3], &[i64s(&[0, 2], &[])], &[0], <[usize]>::to_vec);
-    // The sixth example of OpenVINO's specification. There are two batch axes, and each position has its
-    // own index.
+    // The sixth example of OpenVINO's specification: two batch axes, so each position has its own index.
     let each = i64s(&[2, 3, 1, 1], &[1, 0, 2, 0, 2, 2]);
     let own = [1, 0, 2, 0, 2, 2];
     expect(gather_nd(2), &[2, 3, 4], std::slice::from_ref(&each), &[2, 3, 1], |i| {
@@ -232,7 +231,7 @@ fn elements_are_put_where_they_would_be_gathered() {
     expect_put(scatter_elements(0), &[3, 4], std::slice::from_ref(&indices), both, |i| {
         vec![targets[2 * i[0] + i[1]], i[1]]
     });
-    // There are two updates for one position. The last one is kept.
+    // Two updates for one position: the last one is kept.
     expect_put(scatter_elements(-1), &[3, 3], &[indices], both, |i| {
         vec![i[0], targets[2 * i[0] + i[1]]]
     });
@@ -418,7 +417,7 @@ fn strings_and_packed_types_are_moved_too() {
     assert_eq!(made(scatter_elements(0), &[0, 1, 2]), Data::Bytes(vec![0xcb, 0x0a].into()));
 }
 
-/// A small file may declare data of any size.
+/// A small file may declare any size.
 #[test]
 fn scatters_into_data_that_is_only_claimed_are_bounded() {
     let refused = |sizes: &[i64], operator: Operator, others: &[Constant], filled: &[i64]| {

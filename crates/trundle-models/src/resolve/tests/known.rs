@@ -1,4 +1,4 @@
-//! Tensors that depend only on shapes: Shape, Size, Filled, Range, and the mask of Dropout.
+//! Shape, Size, Filled, Range, and the mask of Dropout.
 
 use half::{bf16, f16};
 use trundle_core::DType;
@@ -7,7 +7,7 @@ use trundle_core::program::Made;
 use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
 use crate::{Constant, Data, Given, IntegerTypes, Operator};
 
-/// Returns the constant that an operator computes from the given inputs, or the error.
+/// The constant that an operator computes, or the error.
 fn made(operator: Operator, inputs: &[Constant]) -> Result<Constant, String> {
     let mut sketch = Sketch::new(inputs);
     let all: Vec<usize> = (0..inputs.len()).collect();
@@ -26,7 +26,7 @@ fn shape(start: i64, end: Option<i64>) -> Operator {
 #[test]
 fn shapes_are_those_of_the_axes_within() {
     let data = Tagged::counting(&[2, 3, 4], 0).constant();
-    // These are the examples of the specification, and bounds that are clamped.
+    // Examples of the specification, and clamped bounds.
     let cases: [(i64, Option<i64>, &[i64]); 11] = [
         (0, None, &[2, 3, 4]),
         (-1, None, &[4]),
@@ -68,7 +68,7 @@ fn a_shape_of_i32_is_refused_where_a_size_is_larger() {
     );
 }
 
-/// Reshapes to the shape of another tensor. The elements of both tensors are unknown.
+/// The elements of both tensors are unknown.
 #[test]
 fn shapes_serve_as_sizes_where_no_elements_are_given() {
     let mut sketch = Sketch::new(&[
@@ -115,7 +115,6 @@ fn range(inputs: &[Constant; 3], element: Option<DType>) -> Result<Constant, Str
     made(Operator::Range { element, single: true }, inputs)
 }
 
-/// Returns the bounds and the step of a range of i64.
 fn whole(ends: [i64; 3]) -> [Constant; 3] {
     ends.map(|end| i64s(&[], &[end]))
 }
@@ -157,7 +156,7 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
     let f16s = |ends: [f32; 3]| {
         ends.map(|end| constant(DType::F16, &[], f16::from_f32(end).to_le_bytes().to_vec()))
     };
-    // 2049 is not an f16 number, so it is rounded. Each number is rounded independently of the others.
+    // 2049 is not an f16 number. Each number is rounded independently.
     let expected = (0..3u16).map(|i| f16::from_f32(2047.0 + f32::from(i)).to_le_bytes());
     assert_eq!(range(&f16s([2047.0, 2050.0, 1.0]), None), Ok(list(DType::F16, expected)));
     let bf16s = [0.0, 1.0, 0.25]
@@ -166,8 +165,7 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
     assert_eq!(range(&bf16s, None), Ok(list(DType::BF16, expected.into_iter())));
 }
 
-/// 65536 + 65537 / 256 is a little above the midpoint of two bf16 numbers. Rounded to f32, it is the
-/// midpoint.
+/// 65536 + 65537 / 256 is a little above the midpoint of two bf16 numbers. In f32, it is the midpoint.
 #[test]
 fn how_numbers_of_16_bits_are_made_can_be_seen() {
     let ends = [65536.0, 66048.0, 1.0 / 256.0];
@@ -182,12 +180,12 @@ fn how_numbers_of_16_bits_are_made_can_be_seen() {
     }
 }
 
-/// A number near the midpoint of two others is rounded to the nearer one, even if the number rounded to f32
-/// is the midpoint. The midpoint itself is rounded to even.
+/// A number near a midpoint is rounded to the nearer side, even if it is the midpoint in f32. The midpoint itself is
+/// rounded to even.
 #[test]
 fn floats_are_rounded_to_16_bits_once() {
     let of = |start: f64| {
-        // The limit is above the start, so the range has one number.
+        // The range has one number.
         let ends = [start, f64::MAX, 1e308];
         let ends = ends.map(|end| constant(DType::F64, &[], end.to_le_bytes().to_vec()));
         [DType::F16, DType::BF16].map(|dtype| {
@@ -294,7 +292,7 @@ fn crops_and_pads_keep_the_centre() {
         sizes: given(sizes),
         axes: axes.map(given),
     };
-    // If the amount is odd, the smaller half is cropped at the start.
+    // The smaller half of an odd amount is at the start.
     expect(crop(&[2, 3], None), &[5, 4], &[], &[2, 3], |i| vec![i[0] + 1, i[1]]);
     expect(crop(&[3], Some(&[-1])), &[2, 6], &[], &[2, 3], |i| vec![i[0], i[1] + 1]);
     expect(crop(&[0, 4], None), &[5, 4], &[], &[0, 4], <[usize]>::to_vec);

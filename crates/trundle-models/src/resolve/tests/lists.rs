@@ -1,4 +1,4 @@
-//! Lists of integers that are read from tensors.
+//! Lists in tensors.
 
 use trundle_core::{DType, Shape};
 
@@ -13,7 +13,7 @@ fn i64_input(input: usize) -> Integers {
     from_input(input, IntegerTypes::I64)
 }
 
-/// Returns a model with data of 24 elements and a list. A test moves the list before an operator reads it.
+/// Data of 24 elements, and a list that a test moves before an operator reads it.
 fn with_list(list: &[i64]) -> Sketch {
     Sketch::new(&[Tagged::counting(&[24], 0).constant(), i64s(&[list.len()], list)])
 }
@@ -95,7 +95,7 @@ fn each_type_of_list_is_what_its_operator_takes() {
     assert_eq!(takes(I32OrI64), "i32 i64");
     assert_eq!(takes(Integers), format!("{integers} {packed}"));
     assert_eq!(takes(Mask), format!("boolean {integers} {packed}"));
-    // The smallest f8e8m0 number is 2^-127, which is not a whole number.
+    // Its smallest number, 2^-127, is not whole.
     assert_eq!(
         takes(Numbers),
         format!("{integers} f8e4m3 f8e5m2 bf16 f16 f32 f64 {packed} f4e2m1")

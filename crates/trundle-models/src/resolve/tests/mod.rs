@@ -1,4 +1,4 @@
-//! Compares every operator element by element with its specification, and tests every error.
+//! Every operator compared with its specification, and every error.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
 mod arithmetic;

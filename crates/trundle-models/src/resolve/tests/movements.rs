@@ -200,8 +200,7 @@ fn tiles_of_one_axis_leave_the_others() {
     refuse(tile(&[2], &[]), &[2, 3], &[], "axis must have one entry, got 0");
 }
 
-/// Returns the channel for a position in a block and a depth. The tensors have rank 5, and the blocks have
-/// size 2.
+/// The channel for a position in a block and a depth, for rank 5 and blocks of 2.
 fn channel(order: BlockOrder, depth: usize, depths: usize, sides: [usize; 3]) -> usize {
     let block = sides[0] * 4 + sides[1] * 2 + sides[2];
     match order {

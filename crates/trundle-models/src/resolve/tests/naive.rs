@@ -1,9 +1,8 @@
-//! Reference movements. They are computed element by element, without index maps.
+//! Movements element by element, without index maps.
 
 use super::sketch::Tagged;
 
 impl Tagged {
-    /// Selects indices of an axis, in this order.
     pub(super) fn take(&self, axis: usize, indices: &[usize]) -> Tagged {
         let mut sizes = self.sizes.clone();
         sizes[axis] = indices.len();
@@ -14,7 +13,6 @@ impl Tagged {
         })
     }
 
-    /// Moves the element at each index to the index that `to` returns.
     pub(super) fn scatter(&self, sizes: &[usize], to: impl Fn(&[usize]) -> Vec<usize>) -> Tagged {
         let mut out = Tagged { sizes: sizes.to_vec(), tags: vec![0; self.tags.len()] };
         Tagged::of(&self.sizes, |index| {
@@ -26,7 +24,6 @@ impl Tagged {
         out
     }
 
-    /// Writes the elements of `updates` at the indices that `to` returns.
     pub(super) fn put(&self, updates: &Tagged, to: impl Fn(&[usize]) -> Vec<usize>) -> Tagged {
         let mut out = self.clone();
         Tagged::of(&updates.sizes, |index| {
@@ -58,7 +55,7 @@ impl Tagged {
         self.scatter(&sizes, |index| order.iter().map(|axis| index[*axis]).collect())
     }
 
-    /// For each batch entry, reverses the first elements along an axis, as many as its length.
+    /// Reverses each batch entry up to its length.
     pub(super) fn reverse_sequence(&self, batch: usize, axis: usize, lengths: &[usize]) -> Tagged {
         self.scatter(&self.sizes, |index| {
             let (mut to, length) = (index.to_vec(), lengths[index[batch]]);
@@ -83,7 +80,7 @@ impl Tagged {
         })
     }
 
-    /// Pads one axis. Negative amounts crop it.
+    /// Negative amounts crop.
     pub(super) fn pad(&self, axis: usize, before: i64, after: i64, value: u64) -> Tagged {
         let size = self.sizes[axis] as i64;
         let mut sizes = self.sizes.clone();

@@ -1,4 +1,4 @@
-//! Image patches, compared with a loop over their positions.
+//! Patches, compared with a loop over their positions.
 
 use super::sketch::{Sketch, Tagged, refuse, strings};
 use crate::{Operator, PatchPadding};
@@ -29,7 +29,7 @@ fn said(
     let (channels, columns) = (data.sizes[1], sizes[1]);
     let to = [data.sizes[0], channels * sizes[0] * sizes[1], counts[0], counts[1]];
     Tagged::of(&to, |index| {
-        // The order is: rows of the patch, positions in a row, channels.
+        // Rows of the patch, positions in a row, channels.
         let (position, channel) = (index[1] / channels, index[1] % channels);
         let within = [position / columns, position % columns];
         let mut source = vec![index[0], channel];

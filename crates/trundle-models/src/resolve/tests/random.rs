@@ -1,4 +1,4 @@
-//! Small random models. Each element of each tensor is compared with a naive evaluation.
+//! Small random models, compared with a naive evaluation of each element.
 
 use trundle::lowering::Device;
 use trundle_core::Backend;
@@ -34,7 +34,7 @@ impl Random {
         (0..self.below(5)).map(|_| [1, 2, 3, 4, 2, 3, 0][self.below(7)]).collect()
     }
 
-    /// Returns an axis, and an index for it that a model may use. The index may be negative.
+    /// An axis, and its index, which may be negative.
     fn axis(&mut self, rank: usize) -> (usize, i64) {
         let axis = self.below(rank);
         let called = axis as i64 - if self.below(2) == 0 { 0 } else { rank as i64 };
@@ -48,11 +48,11 @@ impl Random {
     }
 }
 
-/// A model that is being built, with the contents that are expected for its values.
+/// A model under construction.
 struct Growing {
     random: Random,
     sketch: Sketch,
-    /// The values of type u64, with the contents that are expected.
+    /// Values of type u64, with expected contents.
     values: Vec<(usize, Tagged)>,
 }
 
@@ -78,8 +78,7 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
-    /// Returns one or more indices of an axis with this size. Some are negative. Returns `None` if the size
-    /// is 0.
+    /// At least one index; some are negative. `None` if the size is 0.
     fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
         let (count, size) = (1 + self.random.below(most), size as i64);
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
@@ -310,14 +309,13 @@ impl Growing {
     }
 }
 
-/// Converts negative indices, which count from the end.
+/// Negative indices count from the end.
 fn front(indices: &[i64], size: usize) -> Vec<usize> {
     let counted = |index: &i64| usize::try_from(index.rem_euclid(size as i64)).unwrap();
     indices.iter().map(counted).collect()
 }
 
-/// Returns budgets for planning: the device's budget, three budgets with one small limit, and a minimal
-/// one.
+/// The device's budget, three with one small limit, and a minimal one.
 fn budgets() -> [Budget; 5] {
     let all = || Device::default().budget();
     [
@@ -338,7 +336,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             growing.grow();
         }
         let Growing { mut sketch, values, .. } = growing;
-        // Tests the last node, which depends on the most operators, and one other node.
+        // The last node depends on the most operators.
         let nodes = &values[sketch.data.len()..];
         let count = nodes.len();
         assert_eq!(count, sketch.model.outputs.len());
@@ -380,6 +378,5 @@ fn random_models_are_what_their_nodes_say_one_by_one() {
         let outputs = sketch.run().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!(outputs == expected, "seed {seed}: {outputs:?}\n{expected:?}\n{:?}", sketch.model);
     }
-    // Most of the models have many nodes.
     assert!(nodes[5..].iter().sum::<usize>() > 2000, "{nodes:?}");
 }

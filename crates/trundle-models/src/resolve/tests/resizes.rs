@@ -1,4 +1,4 @@
-//! Nearest-neighbour resizes, compared index by index with the formulas of the specifications.
+//! Nearest-neighbour resizes, compared with the formulas of the specifications.
 
 use trundle_core::DType;
 use trundle_core::program::Made;
@@ -7,7 +7,6 @@ use super::sketch::{Sketch, Tagged, constant, expect, given, i64s, refuse};
 use crate::resolve::nearest::{Run, parts_alike, runs};
 use crate::{AspectRatio, Constant, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
 
-/// Returns a resize of all axes.
 fn resize(
     scales: Option<&[f64]>,
     sizes: Option<&[i64]>,
@@ -35,7 +34,6 @@ fn f32s(entries: &[f32]) -> Constant {
     constant(DType::F32, &[entries.len()], bytes)
 }
 
-/// Expects that a resize of one axis reads these indices.
 #[track_caller]
 fn expect_indices(resize: Operator, size: usize, indices: &[usize]) {
     expect(resize, &[size], &[], &[indices.len()], |at| vec![indices[at[0]]]);
@@ -43,7 +41,7 @@ fn expect_indices(resize: Operator, size: usize, indices: &[usize]) {
 
 #[test]
 fn every_mode_of_coordinates_is_its_formula() {
-    // The values in the comments were calculated by hand.
+    // Calculated by hand:
     let of = |coordinates, size: i64| resize(None, Some(&[size]), coordinates, Nearest::Floor);
     // (x + 0.5) / 2 - 0.5 = -0.25, 0.25, 0.75, ...
     expect_indices(of(Coordinates::HalfPixel, 8), 4, &[0, 0, 0, 1, 1, 2, 2, 3]);
@@ -59,21 +57,21 @@ fn every_mode_of_coordinates_is_its_formula() {
     let corners = Coordinates::AlignCorners { unrounded: false };
     expect_indices(of(corners.clone(), 8), 4, &[0, 0, 0, 1, 1, 2, 2, 3]);
     expect_indices(of(corners, 1), 4, &[0]);
-    // If the output has size 1, HalfPixel has (0 + 0.5) 5 - 0.5 = 2, and PytorchHalfPixel has 0.
+    // Output size 1: (0 + 0.5) 5 - 0.5 = 2, and 0.
     expect_indices(of(Coordinates::HalfPixel, 1), 5, &[2]);
     expect_indices(of(Coordinates::PytorchHalfPixel, 1), 5, &[0]);
 }
 
 #[test]
 fn every_nearest_mode_takes_its_side_of_a_half() {
-    // If 6 indices become 3, (x + 0.5) 2 - 0.5 = 0.5, 2.5, 4.5.
+    // From 6 to 3: (x + 0.5) 2 - 0.5 = 0.5, 2.5, 4.5.
     let of = |nearest| resize(None, Some(&[3]), Coordinates::HalfPixel, nearest);
     expect_indices(of(Nearest::RoundPreferFloor), 6, &[0, 2, 4]);
     expect_indices(of(Nearest::RoundPreferCeil), 6, &[1, 3, 5]);
     expect_indices(of(Nearest::Floor), 6, &[0, 2, 4]);
     expect_indices(of(Nearest::Ceil), 6, &[1, 3, 5]);
     expect_indices(of(Nearest::Simple), 6, &[1, 3, 5]);
-    // If the output is larger, `Simple` rounds down: 3 x / 5.
+    // For a larger output, `Simple` rounds down: 3 x / 5.
     let more = |nearest| resize(None, Some(&[5]), Coordinates::Asymmetric, nearest);
     expect_indices(more(Nearest::Simple), 3, &[0, 0, 1, 1, 2]);
     expect_indices(more(Nearest::Ceil), 3, &[0, 1, 2, 2, 2]);
@@ -84,17 +82,16 @@ fn scales_make_sizes_that_are_rounded_down() {
     let of = |scale: f64, coordinates| {
         resize(Some(&[scale]), None, coordinates, Nearest::RoundPreferFloor)
     };
-    // The size 2.4 is rounded down to 2, and x / 0.6 = 0, 1.67.
+    // Size 2.4 becomes 2; x / 0.6 = 0, 1.67.
     expect_indices(of(0.6, Coordinates::Asymmetric), 4, &[0, 2]);
     // 3 x / (2.4 - 1) and 3 x / (2 - 1).
     expect_indices(of(0.6, Coordinates::AlignCorners { unrounded: true }), 4, &[0, 2]);
     expect_indices(of(0.6, Coordinates::AlignCorners { unrounded: false }), 4, &[0, 3]);
-    // 2 (1 - 2 / 2.4) + (x + 0.5) / 0.6 - 0.5 = 0.67, 2.33. HalfPixel does not have the first term: 0.33,
-    // 2.
+    // 2 (1 - 2 / 2.4) + (x + 0.5) / 0.6 - 0.5 = 0.67, 2.33. Without the first term: 0.33, 2.
     expect_indices(of(0.6, Coordinates::HalfPixelSymmetric), 4, &[1, 2]);
     expect_indices(of(0.6, Coordinates::HalfPixel), 4, &[0, 2]);
     expect_indices(of(0.2, Coordinates::HalfPixel), 4, &[]);
-    // A rounding error above 1 does not change the result: 3.5 (1 - 3 / 3.5) + 0.5 / 0.5 - 0.5.
+    // A rounding error does not matter: 3.5 (1 - 3 / 3.5) + 0.5 / 0.5 - 0.5.
     let symmetric = Coordinates::HalfPixelSymmetric;
     expect_indices(resize(Some(&[0.5]), None, symmetric, Nearest::Ceil), 7, &[1, 3, 5]);
 }
@@ -134,7 +131,7 @@ fn a_part_may_lie_outside() {
         let coordinates = Coordinates::TfCropAndResize { part, outside };
         resize(None, Some(&[5]), coordinates, Nearest::RoundPreferFloor)
     };
-    // The part is from 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
+    // From 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
     expect_indices(of(&[0.25, 0.75], 0.0), 5, &[1, 1, 2, 2, 3]);
     // The part runs backwards.
     expect_indices(of(&[1.0, 0.0], 0.0), 5, &[4, 3, 2, 1, 0]);
@@ -214,11 +211,11 @@ fn runs_are_as_long_as_they_can_be() {
     assert_eq!(parts_alike(&[0, 0, 1, 2, 2, 3], 4), Some(2));
     assert_eq!(parts_alike(&[0, 0, 1, 2, 2, 2], 4), None);
     assert_eq!(parts_alike(&[0, 1, 2], 4), None);
-    // The indices of a period must not extend into the next part of the data.
+    // A period must not extend into the next part of the data.
     assert_eq!(parts_alike(&[2, 4, 6], 6), None);
 }
 
-/// Integer factors and periodic indices give a single map, no matter how large the axes are.
+/// Integer factors and periodic indices need a single map, however large the axes are.
 #[test]
 fn what_repeats_itself_is_said_once() {
     for (from, to) in [(1 << 20, 1 << 21), (1 << 21, 1 << 20), (1_000_000, 1_500_000)] {

@@ -15,7 +15,7 @@ fn reshapes_copy_and_infer_sizes() {
     expect_shape(copies(&[0, 0, 2, -1]), &[2, 3, 4], &[], &[2, 3, 2, 2]);
     expect_shape(copies(&[]), &[1, 1], &[], &[]);
     expect_shape(copies(&[1, -1, 1]), &[], &[], &[1, 1, 1]);
-    // As in OpenVINO, sizes that are copied are not used when -1 is inferred.
+    // As in OpenVINO, copied sizes are not used to infer -1.
     expect_shape(copies(&[0, -1]), &[0, 3], &[], &[0, 3]);
     expect_shape(copies(&[0, 0, -1]), &[0, 3], &[], &[0, 3, 1]);
     expect_shape(copies(&[3, -1]), &[0, 3], &[], &[3, 0]);

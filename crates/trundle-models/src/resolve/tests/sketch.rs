@@ -1,4 +1,4 @@
-//! Builds small models, resolves them, and evaluates outputs element by element.
+//! Builds and resolves small models, and evaluates outputs element by element.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub(super) struct Tagged {
 }
 
 impl Tagged {
-    /// Returns a tensor with the elements `first`, `first + 1`, and so on.
+    /// `first`, `first + 1`, and so on.
     pub(super) fn counting(sizes: &[usize], first: u64) -> Tagged {
         let tags = (first..).take(sizes.iter().product()).collect();
         Tagged { sizes: sizes.to_vec(), tags }
     }
 
-    /// Returns a tensor. `at` returns its element at each index.
+    /// `at` returns the element at each index.
     pub(super) fn of(sizes: &[usize], mut at: impl FnMut(&[usize]) -> u64) -> Tagged {
         let mut tags = Vec::new();
         let count: usize = sizes.iter().product();
@@ -65,7 +65,7 @@ pub(super) fn constant(dtype: DType, sizes: &[usize], bytes: Vec<u8>) -> Constan
     }
 }
 
-/// Returns a tensor of i64, which is a scalar if `sizes` is empty.
+/// A scalar if `sizes` is empty.
 pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     constant(DType::I64, sizes, bytes)
@@ -88,14 +88,14 @@ pub(super) fn from_input(input: usize, types: IntegerTypes) -> Integers {
     Integers::Input { input, types }
 }
 
-/// A model that is being built. Its first values are its inputs.
+/// A model under construction. Its first values are its inputs.
 pub(super) struct Sketch {
     pub(super) model: Model,
     pub(super) data: Vec<Constant>,
 }
 
 impl Sketch {
-    /// Creates a model with these inputs. The model does not state their shapes.
+    /// The model does not state the shapes of inputs.
     pub(super) fn new(data: &[Constant]) -> Sketch {
         let inputs = data
             .iter()
@@ -119,7 +119,7 @@ impl Sketch {
         Sketch { model, data: data.to_vec() }
     }
 
-    /// Adds a node. Its outputs become outputs of the model.
+    /// The node's outputs become outputs of the model.
     pub(super) fn node(
         &mut self,
         operator: Operator,
@@ -157,7 +157,7 @@ impl Sketch {
         self.data.iter().map(|input| input.data.clone()).collect()
     }
 
-    /// Evaluates all outputs. They must have type u64.
+    /// All must have type u64.
     pub(super) fn run(&self) -> Result<Vec<Tagged>> {
         let (model, inputs) = (self.resolve()?, self.inputs());
         let asked = |output: &TensorId| {
@@ -184,7 +184,7 @@ impl Sketch {
     }
 }
 
-/// Traces an element to the tensor that holds it. Returns this tensor and the index in it.
+/// Traces an element to the tensor that holds it, and its index there.
 fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usize) {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -216,8 +216,8 @@ fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     sketch
 }
 
-/// Expects that an operator turns data of `sizes` into a tensor with the shape `to`. `source` returns the
-/// input index of each output element.
+/// Expects an operator to turn data of `sizes` into shape `to`. `source` returns the input index of each output
+/// element.
 #[track_caller]
 pub(super) fn expect(
     operator: Operator,
@@ -236,7 +236,7 @@ pub(super) fn expect(
     }
 }
 
-/// Expects that an operator changes only the shape.
+/// Expects a change of shape only.
 #[track_caller]
 pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Constant], to: &[usize]) {
     let words = format!("{operator:?} of {sizes:?} with {others:?}");
@@ -246,7 +246,6 @@ pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Consta
     assert_eq!(outputs, [Tagged::counting(to, 100)], "{words}");
 }
 
-/// Expects an error that contains `says`.
 #[track_caller]
 pub(super) fn refuse(operator: Operator, sizes: &[usize], others: &[Constant], says: &str) {
     let words = format!("{operator:?} of {sizes:?} with {others:?}");

@@ -25,7 +25,7 @@ fn slices_follow_their_bounds_in_both_directions() {
     expect(backwards, &[5], &[], &[3], |i| vec![4 - 2 * i[0]]);
     let once = slice(&[3], &[i64::MIN], Some(&[0]), Some(&[i64::MIN]));
     expect(once, &[5], &[], &[1], |_| vec![3]);
-    // This is as in ONNX's specification, ONNX Runtime and OpenVINO. numpy has another result.
+    // As in ONNX's specification, ONNX Runtime and OpenVINO, but not in numpy.
     let before = slice(&[-9], &[-99], Some(&[0]), Some(&[-1]));
     expect(before, &[5], &[], &[1], |_| vec![0]);
     expect(slice(&[3], &[1], None, None), &[5], &[], &[0], <[usize]>::to_vec);
@@ -54,7 +54,7 @@ fn slices_follow_their_bounds_in_both_directions() {
     );
 }
 
-/// Splits a tensor with the given sizes and consecutive elements along an axis. Returns the parts.
+/// Splits consecutive numbers along an axis.
 fn split(sizes: &[usize], axis: i64, parts: Parts, outputs: usize) -> Result<Vec<Tagged>, String> {
     let mut sketch = Sketch::new(&[Tagged::counting(sizes, 0).constant()]);
     sketch.node(Operator::Split { axis: given(&[axis]), parts }, &[0], outputs);
@@ -139,7 +139,7 @@ fn pad(begins: &[i64], ends: &[i64], axes: Option<&[i64]>, value: Option<usize>)
     Operator::Pad { pads, axes: axes.map(given), value: value.map(PadValue::Input) }
 }
 
-/// Expects an element of the data wherever `source` returns an index, and 7 elsewhere.
+/// Expects an element of the data where `source` returns an index, and 7 elsewhere.
 #[track_caller]
 fn expect_padded(
     operator: Operator,
@@ -167,8 +167,7 @@ fn pads_surround_and_cut_off() {
     expect_padded(pad(&[-1, 1], &[1, -2], None, Some(1)), &[3, 4], &[3, 3], |i| {
         Some(vec![within(i[0] + 1, 0, 3)?, within(i[1], 1, 4)?])
     });
-    // This is as in ONNX Runtime: if more than the data is cropped, the padding on the other side is
-    // cropped, too.
+    // As in ONNX Runtime: cropping more than the data crops the padding on the other side, too.
     expect_padded(pad(&[-5], &[10], None, Some(1)), &[3], &[8], |_| None);
     expect_padded(pad(&[10], &[-5], None, Some(1)), &[3], &[8], |_| None);
     expect_padded(pad(&[-2], &[-1], None, Some(1)), &[3], &[0], |_| None);
@@ -197,7 +196,7 @@ fn what_pads_is_zero_unless_it_is_given() {
     assert!(packed.resolve().is_ok());
 }
 
-/// Expects that a pad with elements of the data reads these indices.
+/// Expects a pad with elements of the data to read these indices.
 #[track_caller]
 fn expect_elements(begins: &[i64], ends: &[i64], mode: PadMode, size: usize, expected: &[u64]) {
     let pads = Pads::Each { begins: given(begins), ends: given(ends) };
@@ -215,14 +214,14 @@ fn pads_are_elements_of_what_is_kept() {
     expect_elements(&[2], &[2], PadMode::Reflect, 3, &[2, 1, 0, 1, 2, 1, 0]);
     expect_elements(&[3], &[2], PadMode::Symmetric, 3, &[2, 1, 0, 0, 1, 2, 2, 1]);
     expect_elements(&[2], &[4], PadMode::Wrap, 3, &[1, 2, 0, 1, 2, 0, 1, 2, 0]);
-    // Elements that are cropped are not part of the mirror image.
+    // Cropped elements are not mirrored.
     expect_elements(&[-1], &[2], PadMode::Reflect, 4, &[1, 2, 3, 2, 1]);
     expect_elements(&[1], &[-2], PadMode::Edge, 4, &[0, 0, 1]);
 }
 
 #[test]
 fn mixed_pads_are_those_of_the_text() {
-    // The example of OpenVINO's Pad-12. Its elements begin with 1.
+    // The example of OpenVINO's Pad-12, whose elements begin with 1.
     let pad = |mode| {
         let mut sketch = Sketch::new(&[Tagged::counting(&[3, 4], 1).constant()]);
         let pads = Pads::Each { begins: given(&[2, -1]), ends: given(&[-1, 3]) };

@@ -17,7 +17,7 @@ fn to_batch(block: &[i64], begins: &[i64], ends: &[i64]) -> Operator {
 
 #[test]
 fn blocks_of_the_batch_spread_over_space() {
-    // The first example of the specification: 10 x 2 elements in blocks of 5, cropped by 2.
+    // The specification's first example: 10 x 2, in blocks of 5, cropped by 2.
     let source = |i: &[usize]| {
         let at = i[1] + 2;
         vec![2 * (at % 5) + i[0], at / 5]
@@ -44,7 +44,7 @@ fn blocks_of_space_are_gathered_in_the_batch() {
     };
     let operator = to_batch(&[1, 2, 4, 3, 1], &[0; 5], &[0; 5]);
     expect(operator, &[2, 6, 12, 3, 3], &[], &[48, 3, 3, 1, 3], source);
-    // The data is padded with zeros to 0 1 2 0 0 0, and moved in blocks of 3.
+    // Padded with zeros: 0 1 2 0 0 0, in blocks of 3.
     let mut sketch = Sketch::new(&[Tagged::counting(&[1, 2], 1).constant()]);
     sketch.node(to_batch(&[1, 3], &[0, 1], &[0, 3]), &[0], 1);
     let expected = Tagged { sizes: vec![3, 2], tags: vec![0, 0, 1, 0, 2, 0] };

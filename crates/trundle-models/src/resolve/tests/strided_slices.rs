@@ -1,4 +1,4 @@
-//! `StridedSlice`, compared with the results of OpenVINO 2026.4.1's reference for random parameters.
+//! `StridedSlice`, compared with OpenVINO 2026.4.1's reference for random parameters.
 
 use super::sketch::{Sketch, Tagged, expect, given, refuse};
 use crate::{Operator, StridedSliceMasks};
@@ -19,8 +19,7 @@ fn operator(begin: &[i64], end: &[i64], strides: &[i64], masks: [&[i64]; 5]) -> 
     }
 }
 
-/// The sizes, begin, end, strides, the masks in the order of [`StridedSliceMasks`], and the output. The
-/// elements begin with 100.
+/// Sizes, begin, end, strides, masks in the order of [`StridedSliceMasks`], and the output for elements from 100 on.
 type SliceCase = (
     &'static [usize],
     &'static [i64],

@@ -88,7 +88,7 @@ fn constants_hold_what_they_claim() {
     assert!(claims(mixed, &[2]).contains("its type is u8, but it holds strings"));
 }
 
-/// A reshape to a high rank, and many transposes of the result.
+/// A reshape to a high rank, and many transposes.
 #[test]
 fn ranks_that_multiply_are_bounded() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1], 0).constant()]);
@@ -104,7 +104,7 @@ fn ranks_that_multiply_are_bounded() {
     assert!(message.contains("more than 2097152 axes in all"), "{message}");
 }
 
-/// A list that is rolled many times, and many nodes that read the result.
+/// A list that is rolled many times, with many readers.
 #[test]
 fn steps_to_lists_are_bounded() {
     let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[500], &[0; 500])]);

@@ -1,4 +1,4 @@
-//! Widen, which converts constants exactly.
+//! Widen converts constants exactly.
 
 use half::{bf16, f16};
 use trundle_core::program::Made;
@@ -62,8 +62,7 @@ fn values_stay_what_they_are() {
     }
 }
 
-/// Checks every value of every type of at most two bytes: if a widening is allowed, it gives the same
-/// number.
+/// For every value of every type of at most two bytes, an allowed widening gives the same number.
 #[test]
 fn what_is_allowed_is_exact() {
     let mut allowed = 0;
