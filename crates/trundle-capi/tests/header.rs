@@ -1,3 +1,4 @@
+//! Checks that trundle.h is the output of cbindgen for the sources.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+//! Compares moves of ndarray arrays with ndarray's own functions.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use ndarray::{Array, Array2, Array3, ArrayView, Axis, ErrorKind, ShapeBuilder, array, s};

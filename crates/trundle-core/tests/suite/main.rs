@@ -1,3 +1,4 @@
+//! Compares operators, index maps and programs with the oracle and the published specifications.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod laws;

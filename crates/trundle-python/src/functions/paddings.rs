@@ -129,10 +129,7 @@ fn by_constants<'py>(
 
 enum Around {
     Constant,
-    Own {
-        word: &'static str,
-        number: i64,
-    },
+    Own { word: &'static str, number: i64 },
 }
 
 impl Around {

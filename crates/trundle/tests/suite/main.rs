@@ -1,3 +1,4 @@
+//! Tests of the public functions, chains and plans.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod calls;
