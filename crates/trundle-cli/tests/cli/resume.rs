@@ -146,10 +146,17 @@ fn what_an_earlier_run_wrote_is_verified() {
 
 #[test]
 fn with_nothing_to_go_on_with_work_begins_anew() {
+    let anew = |work: &ResumableMove| {
+        let report = Run::of(&mut work.command("--resume --json")).done().json();
+        assert_eq!(report["resumed"], false);
+        work.is_done();
+    };
+    anew(&ResumableMove::new(ONE_PASS));
+    // A run that is killed just after it has created its journal leaves an empty one.
     let work = ResumableMove::new(ONE_PASS);
-    let report = Run::of(&mut work.command("--resume --json")).done().json();
-    assert_eq!(report["resumed"], false);
-    work.is_done();
+    work.begun_and_killed("");
+    fs::write(work.file(".journal").unwrap(), "").unwrap();
+    anew(&work);
 }
 
 #[test]
@@ -196,9 +203,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
 
     let noted = fs::read(&journal).unwrap();
     let lines: Vec<&[u8]> = noted.split_inclusive(|byte| *byte == b'\n').collect();
-    for garbage in
-        [&b""[..], b"\n", b"{}\n", b"garbage", &[0xff; 100], &noted[..lines[0].len() / 2]]
-    {
+    for garbage in [&b"\n"[..], b"{}\n", b"garbage", &[0xff; 100], &noted[..lines[0].len() / 2]] {
         fs::write(&journal, garbage).unwrap();
         refused(&work, "", "the journal cannot be read");
     }

@@ -126,13 +126,17 @@ pub(crate) struct JournalContents {
 }
 
 /// Returns the journals of runs to the output with this tag, and their contents; `None` for one that cannot be read.
+///
+/// Empty journals are omitted: their runs were killed after they had created the file, and before they wrote anything
+/// to the output.
 pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<JournalContents>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
             let name = TemporaryName::parse(&entry.file_name())?;
             let is_of_output = name.output == output_tag && name.ending == ENDING;
-            is_of_output.then(|| (entry.path(), read(&entry.path(), name.tag())))
+            let is_empty = entry.metadata().is_ok_and(|found| found.len() == 0);
+            (is_of_output && !is_empty).then(|| (entry.path(), read(&entry.path(), name.tag())))
         })
         .collect()
 }
