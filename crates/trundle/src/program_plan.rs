@@ -10,7 +10,8 @@ use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
 /// A [`Program`] with one output, planned for the layouts of its inputs and its output.
 ///
-/// Use a program plan to move several tensors, or tensors and constants, into one. It runs on bytes, any number of times.
+/// Use a program plan to move several tensors, or tensors and constants, into one. It runs on bytes, as often as you
+/// like.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
