@@ -1,4 +1,4 @@
-//! Cuts the output of a pass into boxes, called tiles. Seams, where every tile must end, are found in `seams.rs`.
+//! Cuts the output of a pass into boxes, called tiles. A seam is an index at which the position in a source jumps.
 
 use std::ops::Range;
 
