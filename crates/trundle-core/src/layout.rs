@@ -145,7 +145,7 @@ impl Layout {
         }
         let mut strides_bytes = vec![0; shape.rank()];
         if shape.elements() > 0 {
-            // The elements of the current run that are not used yet, and their stride.
+            // The number of elements of the current run that no axis covers yet, and the stride of the next axis.
             let mut runs = self.runs().into_iter().rev();
             let (mut left, mut stride) = (1, 0);
             for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
@@ -199,9 +199,10 @@ impl Layout {
         self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
-    /// The range from the first to the last byte of any element of `width` bytes; empty for an empty tensor.
+    /// The range of bytes from the start of the first to the end of the last element in memory, for elements of `width`
+    /// bytes. It is empty for an empty tensor.
     ///
-    /// It may begin before the buffer: see [`Layout::check_within`].
+    /// The range may begin before the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a byte offset does not fit an `isize`.
@@ -224,7 +225,7 @@ impl Layout {
         })
     }
 
-    /// Checks that all elements of `width` lie within a buffer of `buffer` bytes. `argument` is the name in errors.
+    /// Checks that all elements of this width lie within a buffer of `buffer` bytes. Errors call the tensor `argument`.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`], or [`LayoutError::PackedOutOfBounds`] for sub-byte elements, if an element lies
@@ -293,8 +294,8 @@ struct Reach {
     most: u128,
 }
 
-/// Whether each stride is at least the extent of all following axes, in order of decreasing stride. True for every
-/// slice and permutation of a contiguous layout.
+/// Whether each stride is at least the extent of all axes after it. If the axes are sorted by decreasing stride, this
+/// is true for every slice and permutation of a contiguous layout.
 fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
     axes.rev().all(|axis| {

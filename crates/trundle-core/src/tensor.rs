@@ -271,7 +271,9 @@ impl Tensor {
 }
 
 impl<T> Tensor<T> {
-    /// Creates a tensor from its elements in row-major order, without surplus elements.
+    /// Creates a tensor from its elements in row-major order.
+    ///
+    /// Surplus elements are dropped.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for `shape`.
@@ -283,7 +285,9 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// Creates a row-major tensor with the element type of `view`, without surplus elements.
+    /// Creates a row-major tensor with the element type of `view`.
+    ///
+    /// Surplus items of `buffer` are dropped.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`.

@@ -11,11 +11,10 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Makes a planner for `machine`. A plan uses at most `machine.threads` threads. Plans run on this machine, which
-    /// must have the instruction set of `machine`.
+    /// Makes a planner for `machine`. A plan uses at most `machine.threads` threads.
     ///
     /// # Panics
-    /// Panics if this machine lacks the instruction set.
+    /// Panics if the CPU that runs this program lacks the instruction set of `machine`.
     pub fn new(machine: Machine) -> Planner {
         let simd = Machine::detect().simd;
         assert!(machine.simd.is_available(), "this machine has {simd}, not {}", machine.simd);

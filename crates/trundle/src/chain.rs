@@ -118,8 +118,8 @@ impl Chain {
 
     /// The tensors that the chain takes as inputs.
     ///
-    /// The first is the unnamed tensor, unless the first operator does not use it; then follows each named tensor once,
-    /// in the order of first use.
+    /// If the first operator uses the unnamed tensor, the list begins with it. Each named tensor follows once, in the
+    /// order of first use.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -188,7 +188,7 @@ impl Chain {
         steps.iter().try_fold(IndexMap::identity(shape), |all, step| all.then(step).ok())
     }
 
-    /// For each axis of the result, the axis of the first input that it corresponds to.
+    /// Returns, for each axis of the result, the number of the corresponding axis of the first input.
     ///
     /// Returns `None` if the chain splits, merges, inserts or drops axes, or does not fit these shapes.
     pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
@@ -283,10 +283,9 @@ impl Chain {
         })
     }
 
-    /// The number of indices that scatters keep in memory, in addition to the lists in the chain, for
-    /// [inputs](Chain::inputs) of these shapes.
+    /// Counts the indices that the chain's scatters keep in memory, for [inputs](Chain::inputs) of these shapes.
     ///
-    /// See [`Program::indices_of_update`].
+    /// The lists of indices in the chain itself are not counted. See [`Program::indices_of_update`].
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -367,7 +366,7 @@ impl Chain {
 /// For programs that are made only to find shapes.
 const NO_BYTES: Width = Width::Bytes(0);
 
-/// For each axis of a tensor, the corresponding axis of the first input, if there is one.
+/// Returns, for each axis of a tensor, the corresponding axis of the first input; `None` if an axis has none.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -413,8 +412,8 @@ impl FromStr for Chain {
 impl fmt::Display for Chain {
     /// Writes the operators as stages of the chain language; `{:#}` abbreviates long lists of lengths.
     ///
-    /// Law: without `#`, the output parses to an equal chain, unless the chain is empty or has lengths of several
-    /// axes.
+    /// Law: without `#`, the output parses to an equal chain. Exceptions are the empty chain, operators that are not in
+    /// the chain language (`gather_nd`), lengths that are a tensor, and indices with several axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (stage, op) in self.ops.iter().enumerate() {
             if stage > 0 {

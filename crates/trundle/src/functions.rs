@@ -54,7 +54,9 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
-/// Applies [`roll`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place) scratch memory.
+/// Applies [`roll`] within the memory of `data`.
+///
+/// If possible, this takes [little scratch memory](crate::Plan::in_place); otherwise it copies the whole tensor.
 ///
 /// # Errors
 /// As [`roll`].
@@ -159,7 +161,7 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
-/// Applies [`flip`] within the memory of `data`. It takes [little](crate::Plan::in_place) scratch memory.
+/// Applies [`flip`] within the memory of `data`, with [little scratch memory](crate::Plan::in_place).
 ///
 /// # Errors
 /// As [`flip`].
@@ -225,7 +227,7 @@ pub fn rot90_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
-/// Reverses the first elements of each row along `axis`, as many as the row's own length, and keeps the others.
+/// Reverses the first elements of each row along `axis`, and keeps the others. `lengths` says how many for each row.
 ///
 /// A row consists of the elements with the same indices on all other axes. `lengths` is a tensor of u32 or u64 with the
 /// shape of `data`, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row. A negative
@@ -272,8 +274,9 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
-/// Applies [`reverse_subsequences`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place)
-/// scratch memory.
+/// Applies [`reverse_subsequences`] within the memory of `data`.
+///
+/// If possible, this takes [little scratch memory](crate::Plan::in_place); otherwise it copies the whole tensor.
 ///
 /// # Errors
 /// As [`reverse_subsequences`].
@@ -329,8 +332,9 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
-/// Applies [`reverse_sequence`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place)
-/// scratch memory.
+/// Applies [`reverse_sequence`] within the memory of `data`.
+///
+/// If possible, this takes [little scratch memory](crate::Plan::in_place); otherwise it copies the whole tensor.
 ///
 /// # Errors
 /// As [`reverse_sequence`].
@@ -354,7 +358,8 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// Source: PyTorch's `Tensor.contiguous`, but this function also copies a contiguous tensor.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which takes a stride of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed. This can only happen if `data` has
+/// elements that share bytes, for example by a stride of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
@@ -374,7 +379,7 @@ pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
 }
 
 /// A borrowed operator: its declaration and the values of its parameters. The values are copied only when a plan is
-/// made. `None` copies the elements.
+/// made. `None` is a plain copy of the tensor.
 type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
 fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
@@ -420,7 +425,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     planned(&key, PlanKey::plan)?.run_into(data, out)
 }
 
-/// Without the plan cache, because lengths and indices usually differ in each call.
+/// Applies an operator without the plan cache, because lengths and indices usually differ in each call.
 pub(crate) fn by_table<T: Copy + 'static>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,
@@ -535,7 +540,7 @@ mod tests {
         all
     }
 
-    /// Calls that differ from the first or the previous one in the parameter that they come with.
+    /// Returns calls with the name of a parameter. Each call differs from an earlier one only in this parameter.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, PlanKey<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);

@@ -14,8 +14,8 @@ use crate::planned::run_in_turn;
 
 /// A chain that is planned for one element width, one source layout and one destination layout.
 ///
-/// Runs on bytes do not allocate. Runs on slices of any type allocate the tensors between passes, if there are several
-/// passes.
+/// If the plan has several passes, each pass except the last writes an intermediate tensor. Runs on bytes do not
+/// allocate memory; runs on slices of any type allocate the intermediate tensors.
 ///
 /// `{plan}` shows the operators, the index map, the move and the CPU plan of each pass.
 ///
@@ -33,7 +33,7 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory for the tensors between passes; if two runs overlap in time, the second allocates its own.
+/// Clones share the memory for the intermediate tensors; if two runs overlap in time, the second allocates its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -95,7 +95,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a constant;
     /// for the last two, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape
-    /// than the result or has overlapping elements, or if there is not enough memory for the tensors between passes.
+    /// than the result or has overlapping elements, or if there is not enough memory for the intermediate tensors.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -106,7 +106,7 @@ impl Plan {
         Plan::of(chain, width.into(), src, Some(dst), threads)
     }
 
-    /// [`Plan::new`] to a contiguous row-major destination.
+    /// Plans like [`Plan::new`], for a contiguous row-major destination.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -138,7 +138,7 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
-    /// [`Plan::new`] from and to contiguous row-major tensors.
+    /// Plans like [`Plan::new`], for a contiguous row-major source and destination.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -198,7 +198,7 @@ impl Plan {
 
     /// Moves the elements of `src` to `dst`, whose type must have the planned width.
     ///
-    /// If the plan has several passes, allocates the tensors between them.
+    /// If the plan has several passes, this allocates the intermediate tensors.
     ///
     /// # Errors
     /// The errors of [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the type has
@@ -211,7 +211,7 @@ impl Plan {
 
     /// Moves the elements of `src`, whose type must have the planned width, to a new vector.
     ///
-    /// If the plan has several passes, also allocates the tensors between them.
+    /// If the plan has several passes, this also allocates the intermediate tensors.
     ///
     /// # Errors
     /// The errors of [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the
@@ -220,9 +220,9 @@ impl Plan {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// [`Plan::run_slice`] to uninitialised memory.
+    /// Moves the elements like [`Plan::run_slice`], but to uninitialised memory.
     ///
-    /// Returns the part of `dst` that the destination layout covers, initialised.
+    /// Returns the part of `dst` that the destination layout covers, which is then initialised.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -334,12 +334,12 @@ impl Plan {
         self.passes[self.passes.len() - 1].map.out_shape()
     }
 
-    /// The size in bytes of the tensors between passes; 0 for a single pass.
+    /// The size in bytes of the memory for intermediate tensors; 0 for a single pass.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
 
-    /// The approximate size of the plan in bytes, including the tensors between passes.
+    /// The approximate size of the plan in bytes, including the memory for intermediate tensors.
     pub fn own_bytes(&self) -> usize {
         self.cpu_plans().map(CpuPlan::own_bytes).sum::<usize>() + self.scratch_bytes()
     }

@@ -41,9 +41,10 @@ pub struct PlannedPass {
     pub target: TensorId,
     /// One part, which is a step of the runner, for each tensor that the pass reads.
     pub parts: Vec<PlannedPart>,
-    /// The intermediate tensors, which this pass does not need in memory.
+    /// The program's tensors between those that the pass reads and the target. The pass does not write them.
     pub via: Vec<TensorId>,
-    /// The tensors, except outputs, that no later pass reads.
+    /// The tensors whose memory can be freed after this pass: earlier passes or this one wrote them, they are not
+    /// outputs, and no later pass reads them.
     pub released: Vec<TensorId>,
 }
 
@@ -52,7 +53,7 @@ pub struct PlannedPass {
 pub struct PlannedPart {
     /// The tensor that the part reads.
     pub from: TensorId,
-    /// The move; `None` if it would have too many boxes, so that the tensor is moved in tiles.
+    /// The move; `None` if the budget does not allow as many boxes as it needs. The tensor is then moved in tiles.
     pub work: Option<Move>,
     /// The index of the step in the runner.
     pub step: usize,
@@ -71,7 +72,7 @@ impl<B: Backend> PlannedProgram<B> {
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// [`PlannedProgram::new`] with another budget.
+    /// Plans like [`PlannedProgram::new`], with another budget.
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -88,7 +89,7 @@ impl<B: Backend> PlannedProgram<B> {
         Ok(PlannedProgram { passes, outputs: outputs(program), bytes, runner })
     }
 
-    /// Allocates the memory for tensors between passes now instead of in the first run of the
+    /// Allocates the memory for intermediate tensors now instead of in the first run of the
     /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors

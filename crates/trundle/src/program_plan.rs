@@ -10,7 +10,8 @@ use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
 /// A [`Program`] with one output, planned for the layouts of its inputs and its output.
 ///
-/// Use it for several tensors or with constants. A plan runs on bytes, any number of times.
+/// Use a program plan to move several tensors, or tensors and constants, into one. It runs on bytes, as often as you
+/// like.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -60,7 +61,7 @@ impl ProgramPlan {
         Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
-    /// [`ProgramPlan::new`] for contiguous row-major inputs and output.
+    /// Plans like [`ProgramPlan::new`], for contiguous row-major inputs and output.
     ///
     /// # Errors
     /// As [`ProgramPlan::new`].
@@ -76,9 +77,10 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// Allocates the memory for tensors between passes now instead of in the first run.
+    /// Allocates the memory for intermediate tensors now instead of in the first run.
     ///
-    /// Later runs allocate only if several threads run the plan at once, or if a step moves tiles.
+    /// Runs then allocate only if several threads run the plan at once, or if a move is cut into tiles, which are
+    /// planned when they are moved.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -87,15 +89,15 @@ impl ProgramPlan {
         Ok(self)
     }
 
-    /// Moves the elements of the inputs to `out`, all of them bytes of buffers with the planned layouts.
+    /// Moves the elements of the inputs to `out`.
     ///
-    /// `inputs` has one buffer for each input of the program, in order. Bytes of `out` outside the elements stay
-    /// unchanged.
+    /// `inputs` has the bytes of one buffer for each input of the program, in order. The buffers must have the planned
+    /// layouts. Bytes of `out` outside the elements stay unchanged.
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing or too short for its planned layout.
     /// Nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
-    /// tensors between passes.
+    /// intermediate tensors.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
@@ -125,7 +127,7 @@ impl ProgramPlan {
         self.moved_bytes
     }
 
-    /// The size in bytes of the memory for tensors between passes.
+    /// The size in bytes of the memory for intermediate tensors.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }

@@ -8,9 +8,9 @@ pub(crate) enum DeviceName {
     /// This machine's CPU
     #[default]
     Cpu,
-    /// A GPU, by Vulkan, DirectX 12 or Metal, between buffers in its memory
+    /// A GPU, through Vulkan, DirectX 12 or Metal; both buffers are in its memory
     Wgpu,
-    /// NVIDIA's first GPU, by CUDA, between buffers in its memory
+    /// The first NVIDIA GPU, through CUDA; both buffers are in its memory
     Cuda,
 }
 

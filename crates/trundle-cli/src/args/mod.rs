@@ -299,7 +299,7 @@ pub(crate) struct ChunkArgs {
     /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none (default: the source's, or zstd:3)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
-    /// Only copy encoded chunks; a new axis order within chunks is stored as a transpose codec
+    /// Copy chunks without decoding them, and record the new axis order in the metadata
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
     pub metadata_only: bool,
 }
@@ -424,7 +424,7 @@ pub(crate) struct PlanArgs {
     /// Leave out the other tensors instead of copying them
     #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
-    /// Move the elements to row-major order, even if marking the file as column-major is enough
+    /// Write row-major elements (default: column-major if the bytes then need not move)
     #[arg(long, help_heading = OUTPUT)]
     pub row_major: bool,
     #[command(flatten)]
@@ -441,7 +441,7 @@ pub(crate) struct MeansArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Kind of storage; `measure` measures again (default: bucket for s3://, else measured once and remembered)
+    /// Kind of storage; `measure` measures the disk again (default: bucket for s3://, else ssd or the measured disk)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
 }

@@ -52,19 +52,19 @@ pub(crate) trait CommandOptions: Args {
     fn complete(self, request: &mut Request) -> Front;
 }
 
-/// Options for reporting, of a command or its plan.
+/// The options of a command or its plan that do not belong to the request.
 #[derive(Default)]
 pub(crate) struct Front {
     pub json: bool,
     pub quiet: bool,
     pub verbose: bool,
-    /// Options for numbered tasks, of a plan that can be divided.
+    /// The `--tasks` options of a plan that applies operators; empty for other commands.
     pub numbering: NumberingArgs,
     pub device: DeviceName,
 }
 
 impl<C: CommandOptions, W: CommandOptions> MovingCommand<C, W> {
-    /// Builds the request, and returns it with the options for reporting.
+    /// Builds the request, and returns it with the other options.
     pub(crate) fn request(self) -> (Request, Front) {
         match self {
             MovingCommand::Operator(command) => {

@@ -11,7 +11,8 @@ use crate::tiles::pattern;
 /// Longer rows share few cache lines with the fill, so two separate moves are as fast.
 const MOST_RUN_BYTES: usize = 64 << 10;
 
-/// Assembling a shorter row takes as long as writing it. The kernels also read whole cache lines.
+/// Shorter rows gain nothing, because assembling a row takes as long as writing it. The kernels also need rows of at
+/// least a cache line.
 const LEAST_RUN_BYTES: usize = 64;
 
 /// In smaller units, incomplete cache lines cost as much time as the plan saves.

@@ -1,11 +1,11 @@
 //! Plans how a tensor goes from files to a file: whole in memory, or in passes of tiles.
 //!
-//! A pass that reads one file may be replaced by two passes with an intermediate, which has one chunk for each band of
-//! the output. The first pass only sorts elements into these chunks. The second pass reads each chunk in one contiguous
-//! read, and moves its elements.
+//! A pass that reads one file may be replaced by two passes with an intermediate. [`bands`] cuts the output into bands,
+//! and the intermediate has one chunk for the source of each band. The first pass only sorts elements into these
+//! chunks. The second pass reads each chunk in one contiguous read, and moves its elements.
 //!
-//! All other files are row-major, except for chunked outputs, whose tiles have whole chunks if the memory allows. A
-//! movement that changes no position is a copy; the header describes the order of axes.
+//! Any other intermediate is row-major. The tiles of a chunked output have whole chunks if the memory allows. If a
+//! movement changes no position in the file, it is a copy; only the output's header states another order of the axes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,8 +79,8 @@ pub(crate) struct Resources<'a> {
 /// one chunk of the output.
 const LISTS_SHARE: usize = 16;
 
-/// Two passes are chosen only if one pass takes this many times as long: their additional disk space is certain, the
-/// estimated time is not.
+/// Two passes are chosen only if one pass takes this many times as long. Two passes always need more disk space, but
+/// that they are faster is only an estimate.
 const MARGIN: f64 = 1.25;
 
 /// A movement that reads and writes at most this many bytes is done whole if the memory allows.
@@ -108,7 +108,7 @@ impl Movement {
         }
         let tiled = self.tiled(chunk, resources);
         if fits_whole {
-            // Tiles are read, moved and written concurrently; the parts of a whole tensor are not.
+            // While one tile is moved, others are read and written. A whole tensor is read, then moved, then written.
             let whole = self.whole_pass();
             let most_seconds = 1.1 * whole.seconds(resources.rates);
             if tiled.as_ref().is_none_or(|passes| seconds(passes, resources.rates) > most_seconds) {
@@ -204,8 +204,8 @@ impl Movement {
         Some(passes)
     }
 
-    /// Returns the destination of a pass: the chunks of the output if the pass writes it with its own axes, otherwise
-    /// row-major.
+    /// Returns the destination of a pass: chunks if the pass writes the output and its program has the output's own
+    /// axes, otherwise row-major.
     fn location_of(&self, pass: &MovementPass, chunk: Option<&[usize]>) -> Location {
         let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
         let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
@@ -235,7 +235,7 @@ impl Movement {
 struct TiledPass<'a> {
     movement: &'a Movement,
     pass: &'a MovementPass,
-    /// The program of the pass, whose output has the simplified axes or the target's own axes.
+    /// [`MovementPass::program`], whose output can have other axes than the target, or [`MovementPass::in_shape`].
     program: &'a Arc<Program>,
     /// The index of the first file pass of this pass.
     at: usize,
@@ -274,8 +274,8 @@ impl TiledPass<'_> {
         quicker(one, two, rates)
     }
 
-    /// Returns the number of trailing axes of `shape` that belong to a chunk; 0 if the tensor is not chunked, or has
-    /// other axes in this pass.
+    /// Returns how many trailing axes of `shape` are axes within a chunk; 0 if the tensor is not chunked, or if this
+    /// pass reads it with other axes.
     fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
@@ -298,7 +298,7 @@ impl TiledPass<'_> {
 
     /// Plans two passes. The first one makes each band of the output contiguous.
     fn two_passes(&self, read: &FileRead, to: Location) -> Option<Vec<FilePass>> {
-        // Only half of the budget, so that one band is moved while others are read and written.
+        // Use half of the budget, so that one band is moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = self.program;
         let second = bands(program, &to, to.edges(), budget)?;

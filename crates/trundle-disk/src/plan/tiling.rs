@@ -1,4 +1,4 @@
-//! Cuts the output of a pass into boxes, called tiles.
+//! Cuts the output of a pass into boxes, called tiles. A seam is an index at which the position in a source jumps.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) struct Budget {
     pub(crate) bytes: usize,
 }
 
-/// The memory for each tile in the list of tiles, with its task, if it reads one input.
+/// The memory for a tile that reads one input: its entry in the list of tiles, and its task.
 const TILE_BYTES: usize = 256;
 
 /// The most memory of the plan and the I/O requests of a span, the part of a tile in one chunk of the output.
@@ -42,14 +42,14 @@ const LISTS_SHARE: usize = 32;
 /// This many tiles are allowed even if the budget is too small for their list.
 const LEAST_TILES: usize = 1 << 14;
 
-/// Returns the smallest budget that is enough for the list of its own tiles, if a pass reads and writes `bytes` in all.
-/// A smaller budget makes more tiles.
+/// Returns the smallest budget with which the list of tiles fits in its share of the budget, if a pass reads and writes
+/// `bytes` in all. A smaller budget makes the tiles smaller, and the list longer.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
 
 impl Budget {
-    /// Returns the number of elements in a tile's output if its sources have as many.
+    /// Returns the largest number of elements in a tile's output, if its sources together have the same number.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
     }
@@ -87,7 +87,7 @@ impl Tile {
         read.fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements that are actually read, with the rest of their chunks.
+    /// Returns the number of elements that are actually read: whole chunks, even if the tile needs only a part.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)
@@ -98,7 +98,7 @@ impl Tile {
         decoding.fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of plans of the tile: one for each written chunk and source.
+    /// Returns the number of plans of the tile: one for each pair of a written chunk and a source.
     pub(crate) fn count_plans(&self, to: &Location) -> usize {
         to.count_spans(&self.out).saturating_mul(self.sources.len().max(1))
     }
@@ -189,7 +189,7 @@ struct Axis<'a> {
 }
 
 /// Returns the cuts of an axis: at its seams, and so that no part is longer than `step`. An axis of at most `step`
-/// indices is not cut.
+/// indices is not cut, not even at seams.
 fn cut(axis: &Axis<'_>) -> Vec<usize> {
     let Axis { seams, step, edges } = axis;
     let (begin, end) = (seams[0], seams[seams.len() - 1]);
@@ -298,7 +298,8 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If every cut leaves a half without boxes as sources, prefer an axis with boxes as sources of a single index.
+    // If each cut leaves a half whose sources are not boxes, prefer an axis on which the sources of a single index are
+    // boxes.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
