@@ -232,8 +232,8 @@ pub(crate) const SPLIT_OUTPUT: &str =
 
 pub(crate) const RELAYOUT: &str = "\
 Examples:
-  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o m.npz
-  trundle relayout m.safetensors --rule '*.q: (h d) i -> h d i, h=8' -o m.npz
+  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o n.safetensors
+  trundle relayout m.safetensors --rule '*.q: (h d) i -> h d i, h=8' -o n.safetensors
   trundle relayout m.safetensors --rules rules.txt -o m.safetensors --force
 A rule is a name pattern (*, ?, [a-z], [!a-z]), a colon and an axis pattern.
 A second run moves nothing, since the output records the new axes (docs/files.md).";
@@ -245,14 +245,14 @@ Examples:
   trundle plan apply im.npy \"h w c -> c h w\" --verbose
   trundle plan model.onnx --input x=x.npy
 Put `plan` before any of these commands to see bytes, passes and time.
-Nothing is written.";
+Without --tasks, nothing is written.";
 
 pub(crate) const PLANNED: &str = "\
 Examples:
   trundle plan transpose huge.npy --max-mem 512M
   trundle plan flip image.npy --axes 0 -o out.npy
   trundle plan apply im.npy \"h w c -> c h w\" --verbose
-Prints bytes, passes and time. Nothing is written.";
+Prints bytes, passes and time. Without --tasks, nothing is written.";
 
 pub(crate) const RUN: &str = "\
 Examples:
