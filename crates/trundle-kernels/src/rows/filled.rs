@@ -19,11 +19,11 @@ pub(crate) use super::tile;
 pub(crate) use crate::pattern::always as applies;
 
 /// The minimum length of rows that are written directly. Shorter rows are assembled in the cache (measured;
-/// docs/kernels.md).
+/// docs/notes/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
 
 /// The approximate number of bytes that are assembled before they are written: few enough that reads and writes overlap
-/// (measured; docs/kernels.md).
+/// (measured; docs/notes/kernels.md).
 const TOGETHER_BYTES: usize = 512;
 
 const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);

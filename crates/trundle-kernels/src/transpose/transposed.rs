@@ -34,8 +34,7 @@ use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
-/// The minimum length along the rows and along the columns, in bytes (measured on pictures of 2 to 16 channels;
-/// docs/kernels.md).
+/// The minimum length along the rows and along the columns, in bytes (measured on pictures of 2 to 16 channels).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
 /// Applies if the rows are contiguous in the source, in either order, and the columns in the destination.
@@ -52,7 +51,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 }
 
 /// The maximum width, in bytes, of elements that are transposed as whole lines. Larger elements are copied as runs,
-/// which have few incomplete lines (measured; docs/kernels.md).
+/// which have few incomplete lines (measured; docs/notes/kernels.md).
 const MOST_WIDTH: usize = 512;
 
 /// Returns whether elements of `width` bytes are transposed as whole lines. Others of at least a line are copied as
@@ -72,7 +71,7 @@ const SHORT_ROWS_BYTES: usize = 32 * 64;
 const LEAST_STREAMED_ROWS: usize = 512;
 
 /// The length of a tile along the source, in bytes and in rows, if columns of elements of more than 2 bytes are packed.
-/// It shares the second-level cache with the panels (measured; docs/kernels.md).
+/// It shares the second-level cache with the panels (measured; docs/notes/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
 /// Tiles are as large as tasks allow.
