@@ -87,7 +87,7 @@ pub struct Launch {
     pub length_cut: Option<LengthCut>,
     /// The index tables, whose scaled entries are added to the source position.
     pub indices: Vec<IndexSum>,
-    /// The slices of tables that are read, which kernels get concatenated.
+    /// The slices of tables that the kernel reads. It gets them as one concatenated table.
     pub tables: Vec<TableSlice>,
     /// The two loops of a tile, if the kernel moves tiles.
     pub tile: Option<TileLoops>,
@@ -107,7 +107,7 @@ pub struct LaunchLoop {
     pub cut: u32,
     /// The stride in the source before the cut.
     pub first_stride: u32,
-    /// The position of iteration 0, were it in the second run.
+    /// The position that iteration 0 would have in the second run.
     pub second_offset: u32,
     /// The stride in the source from the cut on.
     pub second_stride: u32,

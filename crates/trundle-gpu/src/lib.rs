@@ -7,7 +7,7 @@
 //! | [`Launch`] | a block, or a part of one, with its grid and a [`Window`] of each buffer; 32-bit offsets |
 //!
 //! To prevent races, all kernels follow one rule: **only one invocation of a launch writes a given word of the
-//! destination**, and changes only the bits of elements. Only words at the edges of rows are shared: several
+//! destination**, and changes only the bits of elements. The exceptions are words at the edges of rows: several
 //! invocations write different bits of such a word, each in one atomic operation.
 #![forbid(unsafe_code)]
 

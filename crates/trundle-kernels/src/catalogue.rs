@@ -32,8 +32,8 @@ pub enum KernelFn {
     /// Moves lanes: columns that each have their own cut.
     ///
     /// # Safety
-    /// As `Tile`, for the elements that are read and written with the lengths of the lanes. All rows from the lowest to
-    /// the highest source row that a lane reads are valid for reads, in every lane of the tile.
+    /// As `Tile`, for the elements that the lengths of the lanes select. All rows from the lowest to the highest source
+    /// row that any lane reads are valid for reads in all lanes of the tile.
     LaneTile(unsafe fn(&LaneTile<'_>)),
     /// Moves a tile of many loops, whose offsets are in tables.
     ///

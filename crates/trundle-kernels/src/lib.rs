@@ -1,5 +1,5 @@
 //! The kernels: functions that move one tile of elements each. A folder has similar kernels and the parts that they
-//! share; its `mod.rs` says which is which.
+//! share; its `mod.rs` lists both separately.
 //!
 //! A kernel knows widths and strides, but no operators, types, tensors, plans or threads. So this crate has no
 //! dependencies, and is rebuilt only when a kernel changes. The planner of `trundle-cpu` uses the first kernel of

@@ -1,5 +1,5 @@
-//! Models of movement operators: reads OpenVINO IR and ONNX files into one form and runs them in as few
-//! passes over memory as possible.
+//! Reads models that only move elements (OpenVINO IR and ONNX) into one form, and runs them in as few passes over
+//! memory as possible.
 //!
 //! A [`Model`] holds the contents of a file, in a form that the dialects share. With inputs of known shapes it resolves
 //! to a [`ResolvedModel`]: a [`Program`] of moved and joined tensors, with their names and element types. A

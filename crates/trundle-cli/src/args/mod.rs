@@ -62,7 +62,7 @@ pub(crate) enum Command {
         #[arg(short, long)]
         verbose: bool,
     },
-    /// Run an OpenVINO or ONNX model of movement operators
+    /// Run an ONNX or OpenVINO model that only moves data
     #[command(after_help = help::RUN)]
     Run(RunArgs),
     /// Fuse the movement-only parts of an ONNX model
@@ -108,7 +108,7 @@ const CHUNKED: &str = "Zarr output";
 const LARGE: &str = "Large files";
 const REPORTING: &str = "Reporting";
 
-/// Description of input files that lack a header, or need another one.
+/// Properties of the input that its file does not state.
 #[derive(Debug, Args)]
 #[command(next_help_heading = INPUT)]
 pub(crate) struct DescriptionArgs {

@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     /// Read the outputs back and compare each element with the operators' result
     #[arg(long, help_heading = OUTPUT)]
     pub verify: bool,
-    /// Continue an interrupted run of the same command, if its tensors did not fit in --max-mem
+    /// Continue an interrupted run of the same command; begins anew if the tensors fit in --max-mem
     #[arg(long, help_heading = OUTPUT)]
     pub resume: bool,
     /// Limit memory use, such as 512M or 4G (default: the free memory; a quarter of it if the tensors do not fit)

@@ -18,11 +18,12 @@ use crate::tuning::{Level, Tuning};
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::always as applies;
 
-/// Shorter rows are assembled in the cache (measured; docs/kernels.md).
+/// The minimum length of rows that are written directly. Shorter rows are assembled in the cache (measured;
+/// docs/notes/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
 
 /// The approximate number of bytes that are assembled before they are written: few enough that reads and writes overlap
-/// (measured; docs/kernels.md).
+/// (measured; docs/notes/kernels.md).
 const TOGETHER_BYTES: usize = 512;
 
 const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
@@ -30,7 +31,7 @@ const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
 /// The maximum size of a fill element in bytes.
 pub const MOST_FILLED_BYTES: usize = 16;
 
-/// A fill element, repeated so often that a line can be read from any position within the first one.
+/// A fill element, repeated so often that a line can be read from any position within the first copy.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Filling {
@@ -120,7 +121,7 @@ pub struct FilledTile<'a> {
 }
 
 impl FilledTile<'_> {
-    /// Returns the number of filled bytes after each row of a slab, and after the last row of a slab.
+    /// Returns the number of filled bytes between two rows of a slab, and between two slabs.
     fn between(&self) -> [usize; 2] {
         let FilledTile { slabs, rows, run, .. } = *self;
         let behind = |each: AffineLoop, bytes: usize| match each.len {

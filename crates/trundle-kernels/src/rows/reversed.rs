@@ -37,7 +37,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves rows by shuffles of windows, with each element as a group of bytes.
+/// Moves rows by shuffles of [`Windows`], whose groups are the elements.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
@@ -142,8 +142,8 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
 /// Moves a row by streaming stores of whole lines, with ordinary stores before the first and after the last one.
 ///
 /// # Safety
-/// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where
-/// an element begins.
+/// As [`DescendingRow::store_part`] for the whole row, which has at least two lines. At `head`, an element begins, and
+/// the destination is aligned to a line.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     row: &DescendingRow<V>,

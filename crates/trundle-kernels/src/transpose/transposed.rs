@@ -9,9 +9,9 @@
 //!         for each row, store its vectors, which make a line     (contiguous along the columns)
 //! ```
 //!
-//! Streaming stores need whole cache lines, which may begin at other columns in each row. So the bytes of a row after
-//! its last whole line are *carried*: kept until the next group of columns completes the line. Groups are moved in
-//! panels, whose columns may be packed first.
+//! Streaming stores need whole cache lines, which may begin at different columns in different rows. So the bytes of a
+//! row after its last whole line are *carried*: kept until the next group of columns completes the line. Groups are
+//! moved in panels, whose columns may be packed first.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -34,8 +34,7 @@ use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
-/// The minimum length along the rows and along the columns, in bytes (measured on pictures of 2 to 16 channels;
-/// docs/kernels.md).
+/// The minimum length along the rows and along the columns, in bytes (measured on pictures of 2 to 16 channels).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
 /// Applies if the rows are contiguous in the source, in either order, and the columns in the destination.
@@ -51,7 +50,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
 
-/// Larger elements are copied as runs, which have few incomplete lines (measured; docs/kernels.md).
+/// The maximum width, in bytes, of elements that are transposed as whole lines. Larger elements are copied as runs,
+/// which have few incomplete lines (measured; docs/notes/kernels.md).
 const MOST_WIDTH: usize = 512;
 
 /// Returns whether elements of `width` bytes are transposed as whole lines. Others of at least a line are copied as
@@ -71,7 +71,7 @@ const SHORT_ROWS_BYTES: usize = 32 * 64;
 const LEAST_STREAMED_ROWS: usize = 512;
 
 /// The length of a tile along the source, in bytes and in rows, if columns of elements of more than 2 bytes are packed.
-/// It shares the second-level cache with the panels (measured; docs/kernels.md).
+/// It shares the second-level cache with the panels (measured; docs/notes/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
 /// Tiles are as large as tasks allow.
@@ -107,14 +107,14 @@ fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
 }
 
 /// Returns the maximum number of rows in a tile that is written by ordinary stores. Rows begin within lines, so a line
-/// is written in two parts, and should stay in the first-level cache in between. So rows must not exceed the ways of a
-/// cache set.
+/// is written in two parts, and should stay in the first-level cache in between. So at most as many rows may map to a
+/// cache set as the set has ways.
 fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
     let zeros = pattern.row_strides.1.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
     let rows = (WAYS * SAME_SET_BYTES) >> zeros;
-    // Fewer rows than a lane has elements take as long.
+    // Fewer rows than a lane has elements take as long as a full lane.
     rows.max(LANE / pattern.width.min(LANE))
 }
 
@@ -333,9 +333,9 @@ unsafe fn stream<
     }
 }
 
-/// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED streams it, if it is a line of
-/// the destination. The others join it with the carried bytes of the row: BEGUN and ENDED, for the first and the last
-/// line of a row, by ordinary stores, and STREAMED by streaming stores.
+/// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED streams it to a line of the
+/// destination. The others join it with the carried bytes of the row: BEGUN and ENDED, for the first and the last line
+/// of a row, by ordinary stores, and STREAMED by streaming stores.
 const STORED: u8 = 0;
 const ALIGNED: u8 = 1;
 const BEGUN: u8 = 2;
@@ -400,8 +400,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     }
 }
 
-/// Returns whether all elements are moved by [`put_lane_lines`], because whole micro-tiles do not fit in the registers.
-/// not fit in the registers.
+/// Returns whether [`put_lane_lines`] moves all elements, because whole micro-tiles do not fit in the registers.
 const fn are_lanes<V: Vector, const W: usize>() -> bool {
     W <= 2 && V::BYTES > LANE
 }
@@ -481,7 +480,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
 /// are valid as a lane has elements.
 ///
 /// # Safety
-/// The columns from `col` on belong to the panel, and the rows to the columns.
+/// The columns from `col` on belong to the panel, and have the rows from `row` on.
 #[inline(always)]
 unsafe fn lane_vectors<V: Vector, const W: usize>(
     panel: &Panel<V>,

@@ -14,7 +14,7 @@ use crate::{Error, PartialShape, Result};
 const NEWEST_OPSET: u32 = 17;
 
 pub(super) struct Layer<'a> {
-    /// The number in edges. Layers in documentation may have none.
+    /// The number by which edges refer to the layer. Layers in documentation may have none.
     pub(super) id: Option<u64>,
     /// May be empty.
     pub(super) name: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Layer<'a> {
 }
 
 pub(super) struct Port<'a> {
-    /// The number in edges, unique among the layer's inputs or among its outputs.
+    /// The number by which edges refer to the port, unique among the layer's inputs or among its outputs.
     pub(super) id: u64,
     /// The element type, if stated.
     pub(super) precision: Option<&'a str>,
@@ -83,7 +83,7 @@ impl<'a> Layer<'a> {
         self.attribute(name).ok_or_else(|| format!("it has no attribute {name:?}").into())
     }
 
-    /// A number, or `default` without the attribute.
+    /// Returns the attribute as a number, or `default` if it is missing.
     pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Checked<N> {
         self.attribute(name).map_or(Ok(default), |text| parse(name, text))
     }
@@ -92,7 +92,7 @@ impl<'a> Layer<'a> {
         parse(name, self.required(name)?)
     }
 
-    /// Numbers separated by commas; none without the attribute.
+    /// Returns the attribute as numbers separated by commas; none if it is missing.
     pub(super) fn numbers(&self, name: &str) -> Checked<Vec<i64>> {
         match self.attribute(name).map(str::trim) {
             None | Some("") => Ok(Vec::new()),
@@ -100,7 +100,8 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// `true`, `false`, `1` or `0` in any case, or `default` without the attribute.
+    /// Returns a boolean attribute (`true`, `false`, `1` or `0`, in upper or lower case), or `default` if it is
+    /// missing.
     pub(super) fn truth(&self, name: &str, default: bool) -> Checked<bool> {
         let Some(text) = self.attribute(name) else { return Ok(default) };
         match text.trim().to_ascii_lowercase().as_str() {
@@ -110,7 +111,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Whether `<rt_info>` has this mark.
+    /// Returns whether `<rt_info>` has an attribute with this name.
     pub(super) fn is_marked(&self, mark: &str) -> bool {
         let Some(marks) = child(self.element, "rt_info") else { return false };
         marks.children().any(|element| {

@@ -70,7 +70,7 @@ impl Model {
     /// The shapes of the inputs, if the model states all their sizes.
     ///
     /// # Errors
-    /// [`Error::Input`] names the first input whose shape is not fully stated or too large.
+    /// [`Error::Input`] names the first input whose shape is too large or has an unknown size.
     pub fn static_shapes(&self) -> Result<Vec<Shape>> {
         self.inputs.iter().map(Input::static_shape).collect()
     }

@@ -33,7 +33,7 @@ pub use fuse::{Fused, FusedNode};
 /// tensor reads it again, and a small model must not take long.
 const MOST_SHARED: u64 = 64;
 
-/// The minimum of this limit, because external data counts, too.
+/// The constant part of the limit on bytes read: external data counts, too, but is not part of the model's size.
 const LEAST_SHARED: u64 = 4 << 30;
 
 /// An ONNX model that computes, and its subgraphs that only move elements.
@@ -55,7 +55,7 @@ pub struct Partition {
     initializer_names: Vec<String>,
     initialized_inputs: HashSet<String>,
     has_defaults: bool,
-    /// The types and shapes of other values, by name.
+    /// The types and shapes that the file states for values, by name.
     infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
     links: Links,
@@ -67,7 +67,7 @@ pub struct Partition {
 /// A part of a model that only moves elements.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// The moving operators (as in messages), in topological order.
+    /// The labels of the moving operators, as in messages, in topological order.
     pub operators: Vec<String>,
     /// The tensors that the subgraph reads: inputs of the model, and outputs of computing nodes.
     pub inputs: Vec<String>,
@@ -287,7 +287,7 @@ impl Partition {
         initializers.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
     }
 
-    /// `members` move elements; `nodes` also has the nodes that decide how.
+    /// Describes a subgraph. `members` move elements; `nodes` also has the nodes that decide how.
     fn subgraph(
         &self,
         members: Vec<usize>,
