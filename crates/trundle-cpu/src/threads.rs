@@ -9,7 +9,7 @@ use crate::scope;
 
 /// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, enough to copy half a megabyte, and
 /// cache lines come from the caller's core. Two threads are slower than one up to 1 MiB, as fast at 2 MiB, and faster
-/// from 4 MiB on (measured; docs/kernels.md).
+/// from 4 MiB on (measured; docs/notes/kernels.md).
 const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 /// Maximum number of threads. Every requested thread is started, so this limits mistaken requests.

@@ -67,7 +67,7 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> 
     alone.iter().map(|roll| whole(roll, limits, planner)).collect()
 }
 
-/// With shorter rows, several passes are faster than long cycles (measured; docs/kernels.md).
+/// With shorter rows, several passes are faster than long cycles (measured; docs/notes/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Planner {

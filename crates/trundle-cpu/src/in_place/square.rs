@@ -17,7 +17,7 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Maximum number of bytes per row of a tile, and of rows (measured; docs/kernels.md).
+/// Maximum number of bytes per row of a tile, and of rows (measured; docs/notes/kernels.md).
 const TILE: (usize, usize) = (512, 256);
 
 /// Minimum number of tiles per side for aligning them to cache lines, which takes one more tile.

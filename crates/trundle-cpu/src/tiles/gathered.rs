@@ -4,7 +4,7 @@ use trundle_kernels::{AffineLoop, Gathered, Kernel, Roles, Tables};
 
 use super::roles::{Arranged, Assigned};
 
-/// Maximum and minimum size of a tile in bytes (measured; docs/kernels.md).
+/// Maximum and minimum size of a tile in bytes (measured; docs/notes/kernels.md).
 const MOST_TILE_BYTES: usize = 1 << 20;
 const LEAST_TILE_BYTES: usize = 16 << 10;
 

@@ -14,7 +14,7 @@ use super::{Common, Picker};
 /// Minimum number of bytes per index for a tile of its own, because locating a tile takes some nanoseconds (a guess).
 const LEAST_TILE_BYTES: usize = 4 * LINE;
 
-/// Length in bytes of indexed runs for the kernel for runs (measured; docs/kernels.md). Shorter runs are moved by
+/// Length in bytes of indexed runs for the kernel for runs (measured; docs/notes/kernels.md). Shorter runs are moved by
 /// elements, longer ones as tiles.
 const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 

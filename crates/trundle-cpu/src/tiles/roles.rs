@@ -10,7 +10,7 @@ use super::step::{RaggedRole, Rolled};
 /// Larger elements are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
 
-/// For blocks of fewer elements, making tables takes too long (measured; docs/kernels.md).
+/// For blocks of fewer elements, making tables takes too long (measured; docs/notes/kernels.md).
 const LEAST_GATHERED: usize = 64;
 
 /// The loops of a block, with rows and columns picked.

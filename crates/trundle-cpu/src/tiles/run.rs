@@ -145,7 +145,7 @@ unsafe fn run_units(
 }
 
 /// Number of bytes that are prefetched ahead in an indexed step. Hardware prefetchers do not predict the next tiles
-/// (measured; docs/kernels.md).
+/// (measured; docs/notes/kernels.md).
 const INDEXED_AHEAD_BYTES: usize = 8 << 10;
 
 /// Minimum and maximum number of tiles that are prefetched ahead.

@@ -11,11 +11,11 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, StoreKind, Tile};
 
-/// Prefetch distance in bytes, with streaming stores (measured; docs/kernels.md).
+/// Prefetch distance in bytes, with streaming stores (measured; docs/notes/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
 
 /// Minimum size of a plane in bytes. For shorter planes, a transpose or moving one element at a time is faster
-/// (measured; docs/kernels.md).
+/// (measured; docs/notes/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
 /// The same for elements of 4 and 8 bytes, of which a vector holds few.

@@ -11,7 +11,7 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{StoreKind, Tile};
 
-/// Prefetch distance for each plane, in bytes (measured; docs/kernels.md).
+/// Prefetch distance for each plane, in bytes (measured; docs/notes/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
 
 /// Applies if planes become the neighbours of a pixel.

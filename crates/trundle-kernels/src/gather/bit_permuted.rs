@@ -14,7 +14,7 @@ use crate::transpose::transposed;
 pub(crate) use crate::elements::strided::tile;
 
 /// Maximum size of a tile of two loops in bytes. Plain kernels move larger ones faster, except transposes of shorter
-/// rows (measured; docs/kernels.md).
+/// rows (measured; docs/notes/kernels.md).
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 

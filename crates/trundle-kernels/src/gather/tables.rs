@@ -281,7 +281,7 @@ impl Left {
             taken.push(self.0.remove(at));
             sides.reverse();
         }
-        // Reads in ascending order are fastest (measured; docs/kernels.md).
+        // Reads in ascending order are fastest (measured; docs/notes/kernels.md).
         taken.sort_by_key(|each| each.src_stride.unsigned_abs());
         taken
     }

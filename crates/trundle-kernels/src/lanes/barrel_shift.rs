@@ -20,7 +20,7 @@ use crate::parts::scratch::{
 };
 use crate::simd::{LINE, Token, Vector};
 
-/// Prefetch distance for kept rows, in rows (measured; docs/kernels.md).
+/// Prefetch distance for kept rows, in rows (measured; docs/notes/kernels.md).
 const KEPT_AHEAD: isize = 4;
 
 pub(crate) struct Shift<'a, V> {

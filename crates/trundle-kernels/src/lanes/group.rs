@@ -11,7 +11,7 @@ use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 use crate::tuning::Level;
 
-/// Prefetch distance for the source of packed rows, in rows (measured; docs/kernels.md).
+/// Prefetch distance for the source of packed rows, in rows (measured; docs/notes/kernels.md).
 pub(crate) const PACKED_AHEAD: isize = 8;
 
 pub(crate) struct Group<'a> {

@@ -20,10 +20,10 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
-/// Prefetch distance for the source, in bytes (measured; docs/kernels.md).
+/// Prefetch distance for the source, in bytes (measured; docs/notes/kernels.md).
 const AHEAD: usize = 4 << 10;
 
-/// Larger elements are moved one at a time instead of shifted (measured; docs/kernels.md).
+/// Larger elements are moved one at a time instead of shifted (measured; docs/notes/kernels.md).
 const MOST_SHIFTED_BYTES: usize = 2;
 
 /// The approximate size of a tile with all its slabs, in bytes: large enough that its incomplete lines take little

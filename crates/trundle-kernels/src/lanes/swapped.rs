@@ -14,7 +14,7 @@ use crate::parts::scratch::{COPIED_BYTES, Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 
-/// If a vector is a whole line, shifts of smaller elements are faster (measured; docs/kernels.md).
+/// If a vector is a whole line, shifts of smaller elements are faster (measured; docs/notes/kernels.md).
 const LEAST_BYTES: usize = 2;
 
 /// The number of pairs that are swapped together: all loads come before the first store.

@@ -14,7 +14,7 @@ pub(crate) const READ: usize = 2 * MADE - 1;
 pub(crate) const MOST_BITS: usize = 14;
 
 /// The maximum number of cache lines of a row that are moved together. Adjacent memory is then accessed together, and
-/// the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
+/// the lines of 512 rows stay in a second-level cache (measured; docs/notes/kernels.md).
 pub(crate) const MOST_LINES: usize = 12;
 
 /// The number of lines for packed copies: one line of the maximum number of rows. Unused pages are never accessed.

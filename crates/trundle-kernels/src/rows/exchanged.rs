@@ -27,7 +27,7 @@ pub struct ExchangeTile {
     pub is_reversed: bool,
 }
 
-/// Prefetch distance for short rows in bytes, and its maximum in rows (measured; docs/kernels.md).
+/// Prefetch distance for short rows in bytes, and its maximum in rows (measured; docs/notes/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 const MOST_ROWS_AHEAD: usize = 32;
 

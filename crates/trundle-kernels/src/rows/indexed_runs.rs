@@ -12,7 +12,7 @@ use crate::tuning::Level;
 
 pub(crate) use crate::pattern::always as applies;
 
-/// Prefetch distance in bytes: so many are in flight (measured; docs/kernels.md).
+/// Prefetch distance in bytes: so many are in flight (measured; docs/notes/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 
 /// Size of a tile in bytes, whose first rows are prefetched late. A guess: a fraction of a second-level cache.

@@ -46,7 +46,7 @@ pub enum SegmentOrder {
 /// For at most this many positions, `TOGETHER_BYTES` of each run are moved at a time.
 const FEW_POSITIONS: usize = 12;
 
-/// The number of bytes of each run that are moved at a time, for few positions (measured; docs/kernels.md).
+/// The number of bytes of each run that are moved at a time, for few positions (measured; docs/notes/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
 /// The number of bytes for more positions.

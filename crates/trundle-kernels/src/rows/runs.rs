@@ -12,7 +12,7 @@ use crate::tuning::{Level, MOST_PAGES, Tuning};
 const MOST_INLINE_BYTES: usize = 4096;
 
 /// Ordinary stores of shorter runs are not aligned to lines, so that the number of vectors depends only on the length
-/// (measured; docs/kernels.md).
+/// (measured; docs/notes/kernels.md).
 const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;

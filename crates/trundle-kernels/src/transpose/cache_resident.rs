@@ -83,7 +83,7 @@ const LANE_COLS: usize = 160;
 
 /// Transposes elements that each fill a lane, row by row, with a load and a store each. If rows begin within lines of
 /// the destination, assembling whole lines is not faster. Nor are several rows at once, because stores to alternating
-/// lines wait for each other (measured; docs/kernels.md).
+/// lines wait for each other (measured; docs/notes/kernels.md).
 ///
 /// # Safety
 /// As [`cache_resident`].

@@ -16,7 +16,7 @@ mod short_rows;
 mod whole_lines;
 
 /// The length of a tile along the axis that is contiguous in the source, in bytes: enough for efficient bursts of
-/// memory reads (measured; docs/kernels.md).
+/// memory reads (measured; docs/notes/kernels.md).
 const TILE_ROW_BYTES: usize = 16 * 64;
 
 /// The maximum number of rows in a tile, whose carry buffers stay in the caches.

@@ -36,7 +36,7 @@ const LEAST_ROW_BYTES: usize = 1024;
 const LONG_ROW_BYTES: usize = 4096;
 
 /// Columns whose distance is a multiple of this map to few sets of a first-level cache, for elements of 1 and 2 bytes
-/// and for wider ones (measured; docs/kernels.md).
+/// and for wider ones (measured; docs/notes/kernels.md).
 const NARROW_ALIASING_BYTES: isize = 512;
 const ALIASING_BYTES: isize = 4096;
 

@@ -51,7 +51,7 @@ pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     (2 * side + LINE) * pitch(side, width)
 }
 
-/// How many rows ahead of the copied row are prefetched (measured; docs/kernels.md).
+/// How many rows ahead of the copied row are prefetched (measured; docs/notes/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
 /// # Safety
