@@ -121,7 +121,7 @@ pub(crate) struct DescriptionArgs {
     /// Axis sizes, such as 4,6, or "" for a scalar; one may be -1 in raw data
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
-    /// Start of raw data in bytes; bytes after the data are then ignored
+    /// Byte offset of raw data; if given, bytes after the data are ignored
     #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
     /// Bit order of elements smaller than a byte (default: high-first for 1 bit, low-first for 2 and 4 bits, split for
@@ -299,7 +299,7 @@ pub(crate) struct ChunkArgs {
     /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none (default: the source's, or zstd:3)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
-    /// Only copy encoded chunks; a new axis order within chunks is stored as a transpose codec
+    /// Copy chunks without decoding them; the codec `transpose` stores a new axis order
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
     pub metadata_only: bool,
 }
@@ -424,7 +424,7 @@ pub(crate) struct PlanArgs {
     /// Leave out the other tensors instead of copying them
     #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
-    /// Move the elements to row-major order, even if marking the file as column-major is enough
+    /// Write row-major order (default: mark the output as column-major if that saves the move)
     #[arg(long, help_heading = OUTPUT)]
     pub row_major: bool,
     #[command(flatten)]
@@ -441,7 +441,8 @@ pub(crate) struct MeansArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Kind of storage; `measure` measures again (default: bucket for s3://, else measured once and remembered)
+    /// Kind of storage; `measure` measures its speed again (default: bucket for s3://, else measured once and
+    /// remembered)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
 }
