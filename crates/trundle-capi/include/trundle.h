@@ -672,8 +672,8 @@ trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
                                  struct trundle_plan **plan);
 
 /**
- * Reverses the first elements of each row along `axis`, as many as the row's own length, and copies the others. A row
- * consists of the elements with the same indices on all other axes. Same as DirectML's
+ * Reverses the first elements of each row along `axis`, and copies the others. Each row has its own length, the number
+ * of elements to reverse. A row consists of the elements with the same indices on all other axes. Same as DirectML's
  * DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
  *
  * - `data_desc`, `data`: the input.
@@ -749,9 +749,9 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
 /**
  * Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
  *
- * The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. Types whose
- * elements share bytes, and some chains, are copied, with as much additional memory as the tensor. If the process ends
- * during the call, the contents of the tensor are undefined.
+ * The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. If elements
+ * share bytes, and for some chains, the call moves through a copy, which needs as much additional memory as the
+ * tensor. If the process ends during the call, the contents of the tensor are undefined.
  *
  * - `data_desc`, `data`: the tensor.
  * - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
@@ -780,9 +780,10 @@ trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc
 
 /**
  * Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
- * as to other memory.
+ * as trundle_transpose().
  *
- * - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and stays so.
+ * - `data_desc`, `data`: the tensor. If the transpose changes the sizes, the tensor must be row-major without gaps,
+ *   and the result is also row-major without gaps.
  * - `order`, `order_len`: as in trundle_transpose().
  *
  * Returns the errors of trundle_transpose().
@@ -826,7 +827,7 @@ trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_des
  *
  * - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
  * - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
- *   stays so.
+ *   the result is also row-major without gaps.
  *
  * Returns the errors of trundle_chain_plan().
  */
@@ -835,13 +836,13 @@ trundle_status trundle_chain_in_place(const char *chain,
                                       void *data);
 
 /**
- * Gathers slices at indices along one axis, which the axes of the indices replace in the output. Same as Gather of
- * ONNX and OpenVINO, and numpy's take.
+ * Gathers slices at indices along one axis. In the output, the axes of the indices replace this axis. Same as Gather
+ * of ONNX and OpenVINO, and numpy's take.
  *
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
  *   of the axis.
- * - `axis`: the axis of the indices, which counts from the end if it is negative.
+ * - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the input's sizes, with the sizes of the
  *   indices instead of the size of `axis`.
  *
@@ -880,7 +881,7 @@ trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
  * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
  *   is at most the input's size; if it is smaller, only the first positions are read. Negative indices are treated as
  *   in trundle_gather().
- * - `axis`: the axis of the indices, which counts from the end if it is negative.
+ * - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
  *
  * Returns the errors of trundle_gather().
@@ -958,7 +959,7 @@ trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_des
  *   count from the end of the axis. If several updates have the same destination, the last one in row-major order
  *   wins.
  * - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
- * - `axis`: the axis of the indices, which counts from the end if it is negative.
+ * - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -1037,7 +1038,7 @@ trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_de
  *
  * - `inputs`, `count`: the inputs, with any strides. They must have one type, and equal sizes on all axes except
  *   `axis`. Several inputs may share memory.
- * - `axis`: the axis to concatenate along, which counts from the end if it is negative.
+ * - `axis`: the axis to concatenate along. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
@@ -1141,11 +1142,11 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
  *   trundle_plan_run_all().
  * - `data`, `out`: the tensors, with the descriptions of the plan.
  *
- * Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
+ * Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, or TRUNDLE_ERROR_OVERLAP.
  *
- * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan, but
- * a run while another thread runs the same plan allocates its own. A move with too many pieces for one plan is planned
- * piece by piece in each run; trundle_plan_describe() then says "in tiles".
+ * A run allocates no memory, with two exceptions. The plan has buffers for the tensors between passes; if several
+ * threads run the plan at once, all but one allocate their own buffers. A move with too many pieces for one plan is
+ * planned piece by piece in each run; trundle_plan_describe() then says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -1159,8 +1160,8 @@ trundle_status trundle_plan_run(const struct trundle_plan *plan,
  *   memory.
  * - `out`: the output, with the description of the plan.
  *
- * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and a list for more than
- * 64 inputs.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 inputs,
+ * it also allocates a list.
  */
 trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
                                        const void *const *inputs,
@@ -1175,8 +1176,8 @@ trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
  * - `outputs`, `count`: the memory of all outputs, in the order and with the descriptions of the plan. They must not
  *   overlap each other.
  *
- * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
- * outputs.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 outputs,
+ * it also allocates lists.
  */
 trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
                                         const void *data,
@@ -1190,8 +1191,8 @@ trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
  * - `inputs`, `input_count`: as in trundle_plan_run_inputs().
  * - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
  *
- * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
- * inputs or outputs. The constants that a model moves count as inputs.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 inputs or
+ * outputs, it also allocates lists; here, the constants that a model moves count as inputs.
  */
 trundle_status trundle_plan_run_all(const struct trundle_plan *plan,
                                     const void *const *inputs,
@@ -1257,7 +1258,7 @@ trundle_status trundle_chain_plan(const char *chain,
 
 /**
  * Plans a chain with several inputs, such as "concat(_, b, axis=0) | flip(0)". Run the plan with
- * trundle_plan_run_inputs(), with the inputs in this order.
+ * trundle_plan_run_inputs(), with the inputs in the order of `names`.
  *
  * - `chain`: as in trundle_chain_plan().
  * - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use all of
@@ -1318,7 +1319,8 @@ trundle_status trundle_chain_out_sizes(const char *chain,
  * - `model`: receives the model, which the caller frees with trundle_model_free().
  *
  * Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
- * TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then counts the operators that compute, by name.
+ * TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the operators that compute, and how
+ * often each occurs.
  */
 trundle_status trundle_model_open(const char *path,
                                   trundle_links links,
@@ -1405,9 +1407,9 @@ trundle_status trundle_model_deciding_inputs(const struct trundle_model *model,
  * - `model`: the model, which may be freed before the plan.
  * - `input_descs`, `count`: the descriptions of all inputs of the model, in its order, one after another. Inputs must
  *   be row-major, without gaps.
- * - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), its
- *   data; for others, NULL. The elements are read only during this call, but runs of the plan need valid pointers for
- *   these inputs too. May be NULL if no input controls moves.
+ * - `data`: one pointer for each input: its data, if its elements control moves (see trundle_model_deciding_inputs()),
+ *   and else NULL. The elements are read only during this call, but runs of the plan need valid pointers for these
+ *   inputs too. `data` may be NULL if no input controls moves.
  * - `plan`: receives the plan, which the caller frees.
  *
  * Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model, or TRUNDLE_ERROR_MODEL if the
@@ -1425,9 +1427,9 @@ trundle_status trundle_model_plan(const struct trundle_model *model,
 void trundle_model_free(struct trundle_model *model);
 
 /**
- * Reverses the first elements of each row along `Axis`, as many as the row's own length, and copies the others. A row
- * consists of the elements with the same indices on all other axes. A length greater than the size of the axis
- * reverses the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+ * Reverses the first elements of each row along `Axis`, and copies the others. Each row has its own length, the number
+ * of elements to reverse; a length greater than the size of the axis reverses the whole row. A row consists of the
+ * elements with the same indices on all other axes. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
  *
  * - `desc`: the tensors and the axis of the operator.
  * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if the level does not support the operator; see

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn trundle_chain_plan(
 }
 
 /// Plans a chain with several inputs, such as "concat(_, b, axis=0) | flip(0)". Run the plan with
-/// trundle_plan_run_inputs(), with the inputs in this order.
+/// trundle_plan_run_inputs(), with the inputs in the order of `names`.
 ///
 /// - `chain`: as in trundle_chain_plan().
 /// - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use all of

@@ -61,9 +61,9 @@ pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     pub Axis: u32,
 }
 
-/// Reverses the first elements of each row along `Axis`, as many as the row's own length, and copies the others. A row
-/// consists of the elements with the same indices on all other axes. A length greater than the size of the axis
-/// reverses the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+/// Reverses the first elements of each row along `Axis`, and copies the others. Each row has its own length, the number
+/// of elements to reverse; a length greater than the size of the axis reverses the whole row. A row consists of the
+/// elements with the same indices on all other axes. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
 ///
 /// - `desc`: the tensors and the axis of the operator.
 /// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if the level does not support the operator; see

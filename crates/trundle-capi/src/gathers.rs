@@ -8,13 +8,13 @@ use super::indexed::{Indexed, Indexing};
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// Gathers slices at indices along one axis, which the axes of the indices replace in the output. Same as Gather of
-/// ONNX and OpenVINO, and numpy's take.
+/// Gathers slices at indices along one axis. In the output, the axes of the indices replace this axis. Same as Gather
+/// of ONNX and OpenVINO, and numpy's take.
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
 ///   of the axis.
-/// - `axis`: the axis of the indices, which counts from the end if it is negative.
+/// - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the input's sizes, with the sizes of the
 ///   indices instead of the size of `axis`.
 ///
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn trundle_gather_plan(
 /// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
 ///   is at most the input's size; if it is smaller, only the first positions are read. Negative indices are treated as
 ///   in trundle_gather().
-/// - `axis`: the axis of the indices, which counts from the end if it is negative.
+/// - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
 ///
 /// Returns the errors of trundle_gather().

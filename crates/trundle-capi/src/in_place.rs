@@ -13,9 +13,9 @@ use super::status::trundle_status;
 
 /// Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
 ///
-/// The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. Types whose
-/// elements share bytes, and some chains, are copied, with as much additional memory as the tensor. If the process ends
-/// during the call, the contents of the tensor are undefined.
+/// The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. If elements
+/// share bytes, and for some chains, the call moves through a copy, which needs as much additional memory as the
+/// tensor. If the process ends during the call, the contents of the tensor are undefined.
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
@@ -60,9 +60,10 @@ pub unsafe extern "C" fn trundle_flip_in_place(
 }
 
 /// Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
-/// as to other memory.
+/// as trundle_transpose().
 ///
-/// - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and stays so.
+/// - `data_desc`, `data`: the tensor. If the transpose changes the sizes, the tensor must be row-major without gaps,
+///   and the result is also row-major without gaps.
 /// - `order`, `order_len`: as in trundle_transpose().
 ///
 /// Returns the errors of trundle_transpose().
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
 ///
 /// - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
 /// - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
-///   stays so.
+///   the result is also row-major without gaps.
 ///
 /// Returns the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]

@@ -40,7 +40,7 @@ pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 ///
 /// - `inputs`, `count`: the inputs, with any strides. They must have one type, and equal sizes on all axes except
 ///   `axis`. Several inputs may share memory.
-/// - `axis`: the axis to concatenate along, which counts from the end if it is negative.
+/// - `axis`: the axis to concatenate along. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.

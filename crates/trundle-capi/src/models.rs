@@ -49,7 +49,8 @@ pub const TRUNDLE_RANK_ANY: u32 = 0xffff_ffff;
 /// - `model`: receives the model, which the caller frees with trundle_model_free().
 ///
 /// Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
-/// TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then counts the operators that compute, by name.
+/// TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the operators that compute, and how
+/// often each occurs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_open(
     path: *const c_char,
@@ -200,9 +201,9 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
 /// - `model`: the model, which may be freed before the plan.
 /// - `input_descs`, `count`: the descriptions of all inputs of the model, in its order, one after another. Inputs must
 ///   be row-major, without gaps.
-/// - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), its
-///   data; for others, NULL. The elements are read only during this call, but runs of the plan need valid pointers for
-///   these inputs too. May be NULL if no input controls moves.
+/// - `data`: one pointer for each input: its data, if its elements control moves (see trundle_model_deciding_inputs()),
+///   and else NULL. The elements are read only during this call, but runs of the plan need valid pointers for these
+///   inputs too. `data` may be NULL if no input controls moves.
 /// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model, or TRUNDLE_ERROR_MODEL if the

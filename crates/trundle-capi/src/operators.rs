@@ -143,8 +143,8 @@ pub unsafe extern "C" fn trundle_flip_plan(
     unsafe { planned(data_desc, out_desc, plan, |_| Ok(Flip::new(list("axes", axes, axes_len)?))) }
 }
 
-/// Reverses the first elements of each row along `axis`, as many as the row's own length, and copies the others. A row
-/// consists of the elements with the same indices on all other axes. Same as DirectML's
+/// Reverses the first elements of each row along `axis`, and copies the others. Each row has its own length, the number
+/// of elements to reverse. A row consists of the elements with the same indices on all other axes. Same as DirectML's
 /// DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
 ///
 /// - `data_desc`, `data`: the input.

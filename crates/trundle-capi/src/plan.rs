@@ -211,11 +211,11 @@ pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
 ///   trundle_plan_run_all().
 /// - `data`, `out`: the tensors, with the descriptions of the plan.
 ///
-/// Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
+/// Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, or TRUNDLE_ERROR_OVERLAP.
 ///
-/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan, but
-/// a run while another thread runs the same plan allocates its own. A move with too many pieces for one plan is planned
-/// piece by piece in each run; trundle_plan_describe() then says "in tiles".
+/// A run allocates no memory, with two exceptions. The plan has buffers for the tensors between passes; if several
+/// threads run the plan at once, all but one allocate their own buffers. A move with too many pieces for one plan is
+/// planned piece by piece in each run; trundle_plan_describe() then says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -233,8 +233,8 @@ pub unsafe extern "C" fn trundle_plan_run(
 ///   memory.
 /// - `out`: the output, with the description of the plan.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and a list for more than
-/// 64 inputs.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 inputs,
+/// it also allocates a list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_inputs(
     plan: *const trundle_plan,
@@ -257,8 +257,8 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 /// - `outputs`, `count`: the memory of all outputs, in the order and with the descriptions of the plan. They must not
 ///   overlap each other.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
-/// outputs.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 outputs,
+/// it also allocates lists.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_outputs(
     plan: *const trundle_plan,
@@ -280,8 +280,8 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
 /// - `inputs`, `input_count`: as in trundle_plan_run_inputs().
 /// - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
-/// inputs or outputs. The constants that a model moves count as inputs.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does. For more than 64 inputs or
+/// outputs, it also allocates lists; here, the constants that a model moves count as inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_all(
     plan: *const trundle_plan,

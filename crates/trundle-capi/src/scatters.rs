@@ -24,7 +24,7 @@ use super::status::trundle_status;
 ///   count from the end of the axis. If several updates have the same destination, the last one in row-major order
 ///   wins.
 /// - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
-/// - `axis`: the axis of the indices, which counts from the end if it is negative.
+/// - `axis`: the axis of the input to which the indices refer. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or

@@ -12,7 +12,7 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
-/// Creates an output that is a folder, and returns its data for writing.
+/// Creates an output that is a folder, and returns a blob to which its data is written.
 type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,8 @@ pub(crate) enum NewFolder<'a> {
     /// A folder to which several processes write, one of which has created the output. Files are created in `made_in`
     /// and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
-    /// A bucket. With a list of written files, several processes write to the store, and one of them has created it.
+    /// A bucket. The list of written files is there if several processes write to the store, one of which has created
+    /// it.
     #[cfg(feature = "s3")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
@@ -62,8 +63,8 @@ pub(crate) struct FolderFormat {
     pub(crate) begin: BeginFolder,
 }
 
-/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header of this
-/// length.
+/// The number of bytes that are needed to recognise a format: the length of a NIfTI-1 header, which ends with the
+/// magic.
 pub(crate) const FIRST_BYTES: usize = 348;
 
 /// The first bytes of a gzip file (RFC 1952, 2.3.1).
@@ -90,7 +91,8 @@ impl Format {
         self.folder.is_some()
     }
 
-    /// Returns the type with which such elements are stored. Formats whose files are folders store them little-endian.
+    /// Returns the type with which a file stores elements of type `element`. Formats whose files are folders store
+    /// little-endian elements.
     pub fn element_as_written(&self, element: &StoredDType) -> StoredDType {
         if self.is_folder() { element.to_little_endian() } else { element.clone() }
     }

@@ -6,10 +6,10 @@
 //!
 //! - .npy: read in versions 1.0, 2.0 and 3.0 with every type except Python objects. Bytes after the data are ignored,
 //!   as in `numpy.load`. Written like `numpy.save`.
-//! - .npz: several tensors, read stored or deflated. Written stored, like `numpy.savez`.
+//! - .npz: several tensors. Read uncompressed or deflated; written uncompressed, like `numpy.savez`.
 //! - .safetensors: read and written with all types, the order of the tensors, and metadata.
-//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also state the type of a file that stores the bits
-//!   of a type that its format does not have.
+//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also state the element type for a file whose format
+//!   does not have the type and stores only its bits.
 //! - .gguf and .pt (several tensors), .nrrd and .nii (one tensor): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`.

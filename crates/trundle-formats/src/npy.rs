@@ -4,8 +4,9 @@
 //! characters would refuse large structured types. Bytes after the data, such as further arrays, are skipped with a
 //! warning.
 //!
-//! Files are written byte for byte as `numpy.save` writes a contiguous array. Types that numpy does not have are
-//! written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores them on reading.
+//! Files are written byte for byte as `numpy.save` writes a contiguous array. If numpy does not have a type, the bits
+//! of the elements are written as another type; packed elements are written as a 1-D array of bytes. To read such a
+//! file, pass the type, and for packed elements the shape, in a [`TensorHint`].
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -112,7 +113,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-/// Interprets the entries of the header: each of the three keys exactly once, and no other.
+/// Interprets the entries of the header. Each of the three keys must occur exactly once, and no other key.
 fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];

@@ -143,8 +143,8 @@ impl Output {
         Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
-    /// Begins the output like [`Output::create`], under a name by which a later run with the same `tag` finds the file
-    /// if this run [keeps](Output::keep) it.
+    /// Begins the output like [`Output::create`], with a temporary name made from `tag`. If this run
+    /// [keeps](Output::keep) the file, a later run with the same tag finds it.
     ///
     /// # Errors
     /// The errors of [`Output::create`], and [`Problem::Busy`] if another process writes the file.
@@ -221,11 +221,11 @@ impl Output {
         }
     }
 
-    /// Opens the unfinished output for reading, in the format of the path's extension. `hint` states what the format
-    /// does not.
+    /// Opens the unfinished output for reading, in the format of the path's extension. `hint` adds what the file does
+    /// not state, such as the shape of raw data.
     ///
     /// # Errors
-    /// The errors of [`TensorFile::open_as`], also if the output is not a regular file.
+    /// The errors of [`TensorFile::open_as`], and [`Error`] if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {

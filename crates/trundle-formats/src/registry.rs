@@ -33,7 +33,7 @@ impl Format {
     /// Raw bytes: the data of one tensor and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 
-    /// Returns the format of an output by the extension of its path, in any case; .npy for `-`.
+    /// Returns the format of an output by the extension of its path, in lower or upper case; .npy for `-`.
     ///
     /// # Errors
     /// [`Problem::UnknownEnding`] if no format has the extension.
@@ -45,7 +45,7 @@ impl Format {
             .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
     }
 
-    /// Returns the format of the extension of a path, in any case.
+    /// Returns the format of the extension of a path, in lower or upper case.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
         let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
@@ -69,7 +69,8 @@ impl Format {
     /// Returns the format of a file from its first [`FIRST_BYTES`] bytes and the hint.
     ///
     /// A hint with an offset means raw bytes. A hint with a type or a shape means raw bytes if no format recognises the
-    /// file. With both, also if the file begins like a .safetensors file, because raw data can do so by accident.
+    /// file. A hint with both also means raw bytes if the file begins like a .safetensors file, because raw data can
+    /// begin so by accident.
     pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
         let TensorHint { element, shape, offset, .. } = hint;
         if offset.is_some() {

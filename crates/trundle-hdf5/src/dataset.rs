@@ -61,7 +61,7 @@ const INTERNAL: &str = "\
 /// The attributes that a dimension scale uses internally.
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
 
-/// The attribute of the climate conventions whose value is an element of the dataset.
+/// The attribute of the CF conventions for the fill value, which has the element type of the dataset.
 const FILL_VALUE: &str = "_FillValue";
 
 impl Dataset {

@@ -38,7 +38,7 @@ pub(crate) enum Class {
     VarReferences,
     /// Bytes without a meaning.
     Opaque,
-    /// An unsupported type, by its description.
+    /// An unsupported type, described in words.
     Other(String),
 }
 
@@ -246,7 +246,7 @@ fn compound(
     other()
 }
 
-/// Reads an enumeration, which is moved as its integers, except that FALSE = 0 and TRUE = 1 in one byte is a boolean.
+/// Reads an enumeration. Its elements are moved as integers. FALSE = 0 and TRUE = 1 in one byte is read as a boolean.
 fn enumeration(
     cursor: &mut Cursor<'_>,
     count: usize,

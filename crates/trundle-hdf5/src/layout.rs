@@ -138,7 +138,7 @@ fn chunked_by_tree(
     Ok(Layout::Chunked { address, chunk, width, index: Index::BTreeV1, edges_are_plain: false })
 }
 
-/// Reads a chunked layout of version 4 or 5. Version 5 has longer sizes of stored chunks.
+/// Reads a chunked layout of version 4 or 5. In version 5, the size of a stored chunk always has 8 bytes.
 fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<Layout, Error> {
     let (flags, axes, size_bytes) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
     let sizes: Result<Vec<u64>, _> =

@@ -52,10 +52,9 @@ pub struct ZarrArray {
     pub shard: Option<Vec<u64>>,
     /// Whether shard indices have the position and the codecs that [`ArrayWriter`](crate::ArrayWriter) uses.
     pub has_usual_index: bool,
-    /// The order of the axes in a stored chunk, slowest first, including the transpose codecs at the beginning of the
-    /// codecs.
+    /// The order of the axes in a stored chunk, slowest first. The leading transpose codecs determine it.
     pub order: Vec<usize>,
-    /// The other codecs of a chunk, as metadata of version 3, also for an array of version 2.
+    /// The codecs of a chunk after the leading transposes, as metadata of version 3, also for an array of version 2.
     pub codecs: Vec<Value>,
     /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4` and `<M8[ns]`.
     /// Decoded elements are always little-endian.
@@ -324,7 +323,7 @@ impl InPlace {
     }
 }
 
-/// Removes the transpose codecs at the beginning from the metadata. Also returns the axis order of a stored chunk.
+/// Removes the leading transpose codecs from the metadata. Also returns the axis order of a stored chunk.
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
@@ -345,7 +344,7 @@ fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     (metadata, order)
 }
 
-/// Returns the codecs after the transposes at the beginning, and the axis order that they make. `None` if a transpose
+/// Returns the codecs after the leading transposes, and the axis order that the transposes make. `None` if a transpose
 /// is malformed, or the next codec is not `bytes`.
 fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<MetadataV3>, Vec<usize>)> {
     let transposes = codecs.iter().take_while(|codec| codec.name() == "transpose").count();
@@ -378,7 +377,8 @@ impl ZarrArray {
         &self.metadata
     }
 
-    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if it does not exist.
+    /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the
+    /// object does not exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }

@@ -1,8 +1,8 @@
 //! Codecs that never decode to more bytes than a chunk has.
 //!
 //! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can expand
-//! a thousandfold, and zarrs decodes all of it before it checks the size. [`Bounded`] wraps each codec and checks
-//! first. It is registered under the codec's own name, because zarrs prefers registered codecs to its own.
+//! a thousandfold, and zarrs decodes all of it before it checks the size. [`Bounded`] wraps each codec and limits the
+//! decoded size. It is registered under the codec's own name, because zarrs prefers registered codecs to its own.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -46,11 +46,12 @@ enum CompressionFormat {
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The length of Blosc's header, whose bytes 4 to 8 are the decoded size.
+/// The length of Blosc's header in bytes. The bytes 4 to 7 are the decoded size.
 const BLOSC_HEADER: usize = 16;
 
 impl Bounded {
-    /// Decodes `encoded`. Returns an error above `most` bytes, and `None` if the inner codec should decode.
+    /// Decodes `encoded`. Returns an error if the result has more than `most` bytes, and `None` if the result is within
+    /// the limit and the inner codec should decode.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many = || too_many(most);
         // Reserve the exact size: a vector that grows would need up to three times as much memory.
@@ -109,7 +110,7 @@ fn too_many(most: u64) -> CodecError {
     CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
 }
 
-/// Decodes zstd into `out`. Returns the number of bytes, or an error above `most`.
+/// Decodes zstd into `out`. Returns the number of decoded bytes, or an error if there are more than `most`.
 pub(crate) fn unpack_zstd(
     encoded: &[u8],
     most: u64,

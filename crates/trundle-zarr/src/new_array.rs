@@ -24,7 +24,7 @@ use crate::store::{Attributes, MOST_DEPTH, key_of};
 use crate::times;
 use crate::zstd_encoders::ZstdEncoders;
 
-/// A Zarr array to be written, with version 3 and little-endian elements.
+/// A new Zarr array, to be written in version 3 of the format with little-endian elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
     /// The path below the root, without a leading or trailing slash; empty for the root itself.

@@ -121,7 +121,7 @@ pub(crate) struct DescriptionArgs {
     /// Axis sizes, such as 4,6, or "" for a scalar; one may be -1 in raw data
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
-    /// Start of raw data in bytes; bytes after the data are then ignored
+    /// Byte offset of raw data; if given, bytes after the data are ignored
     #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
     /// Bit order of elements smaller than a byte (default: high-first for 1 bit, low-first for 2 and 4 bits, split for

@@ -63,7 +63,7 @@ impl PartArgs {
     }
 }
 
-/// Returns the axis of a pair of options. Clap makes sure that one of them is given.
+/// Returns the axis that one of the options `--axis` and `--dim` gives. Clap makes sure that one is given.
 fn axis(number: Option<i64>, name: Option<String>) -> Axis {
     name.map_or(Axis::Number(number.unwrap_or_default()), Axis::Name)
 }

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::program::{Program, TensorId};
 use crate::shape::normalize_axis;
 
-/// Concatenates tensors, which may differ only in their sizes along this axis.
+/// Concatenates tensors along an axis. The tensors may differ only in their sizes along this axis.
 ///
 /// Source: the specification of OpenVINO's Concat-1; the documentation of numpy's `concatenate`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -48,9 +48,9 @@ impl Roll {
     }
 
     /// Finds nonzero shifts that move nothing in a tensor of this shape, because they are multiples of the size of the
-    /// axis, which is returned too.
+    /// axis. Returns each such shift with the size of its axis.
     ///
-    /// Empty if the operator does not fit the shape.
+    /// The list is empty if the operator does not fit the shape.
     pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
         if self.total_shifts(shape).is_err() {
             return Vec::new();

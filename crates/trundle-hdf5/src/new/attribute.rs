@@ -8,7 +8,7 @@ use super::heap::{ELEMENT_BYTES, Heap};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 
-/// The attribute of the climate conventions whose value is an element of the dataset.
+/// The attribute of the CF conventions for the fill value, which has the element type of the dataset.
 pub(super) const FILL_VALUE: &str = "_FillValue";
 
 /// The most bytes of data in an attribute message. Longer strings go to a heap.

@@ -58,7 +58,7 @@ const DATA_ALIGNMENT: u64 = 64;
 
 const SUPERBLOCK_BYTES: u64 = 48;
 
-/// The type of a message that is only written: how a group stores its links.
+/// The type of the group info message, which describes how a group stores its links. The reader does not need it.
 const GROUP_INFO: u16 = 0x0a;
 
 /// The addresses of all blocks; empty until they are known.
@@ -121,8 +121,8 @@ impl NewFile {
         Ok(NewFile { metadata, data: addresses.data })
     }
 
-    /// Encodes a netCDF-4 file. If a dataset has the name of an axis but is not its coordinate, its name gets a prefix,
-    /// which netCDF readers remove.
+    /// Encodes a netCDF-4 file. A dataset that has the name of an axis, but is not the coordinate of the axis, gets a
+    /// name with a prefix, which netCDF readers remove.
     ///
     /// # Errors
     /// The errors of [`NewFile::of`].
@@ -228,7 +228,7 @@ fn dataset(
     let mut layout = Encoder::default();
     let address = if dataset.bytes == 0 { UNDEFINED } else { address };
     layout.u8(3).u8(1).u64(address).u64(dataset.bytes);
-    // Version 2, late allocation (2), the fill value is written if it is set (2), and it is defined (1).
+    // Version 2; allocate space late (2); write the fill value only if the user has set it (2); a value is defined (1).
     let mut fill = Encoder::default();
     let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
     let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();

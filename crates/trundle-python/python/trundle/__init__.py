@@ -1,7 +1,7 @@
 """Functions that move the elements of arrays: roll, transpose, flip, take, pad and others, and chains of them.
 
 The functions take numpy arrays, torch tensors, and any array with ``__dlpack__`` on the CPU, and return arrays of the
-same kind. Tensors of torch and arrays of CuPy on an NVIDIA GPU are moved there, on the current stream of their library.
+same kind. They also move torch tensors and CuPy arrays on an NVIDIA GPU, on the current stream of torch or CuPy.
 Results are new and C-contiguous unless ``out`` is given. Elements keep their bits, whatever their dtype is; only object
 dtypes are refused. A chain runs in one pass over memory if its operators can be combined.
 
@@ -21,8 +21,8 @@ Most functions have these keywords:
 
 out
     An array for the result, of the same kind as ``x``, with the shape and dtype of the result and any strides. It may
-    overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself, a large array is moved in
-    place if possible. The function returns ``out``.
+    overlap ``x``; the result is the same as if ``x`` was copied first. With ``out=x``, a large array is moved in place
+    if possible. The function returns ``out``.
 threads
     The maximum number of threads, 1 or more. If None, the number of cores available to the process. Ignored on a GPU.
 

@@ -1,8 +1,8 @@
-"""The types of the package, written by hand; `python -m mypy.stubtest trundle` compares them with it.
+"""The types of the package, written by hand; `python -m mypy.stubtest trundle` compares them with the package.
 
-Functions return arrays of the type that they are given: numpy.ndarray with its dtype, torch.Tensor, or an
-array of the Array API. For other arguments, such as lists, they return a numpy.ndarray. The docstrings of
-the functions are in the package: `help(trundle.roll)`.
+A function returns an array of the same type as its argument: numpy.ndarray with its dtype, torch.Tensor, or an
+array of the Array API. For other arguments, such as lists, it returns a numpy.ndarray. The docstrings of the
+functions are in the package: `help(trundle.roll)`.
 """
 
 from collections.abc import Mapping, Sequence

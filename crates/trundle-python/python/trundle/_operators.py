@@ -35,7 +35,7 @@ from ._steps import (
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"trundle.torch needs PyTorch 2.5 or newer, and this is {torch.__version__}")
 
-# Plain tensors are passed to trundle directly, because an operator costs some microseconds.
+# Plain tensors are passed to trundle directly, because a PyTorch operator adds some microseconds to a call.
 
 _ops = torch.ops.trundle
 _modes = torch._C._len_torch_dispatch_stack
@@ -44,10 +44,9 @@ _trace = torch._C._get_tracing_state
 
 
 def is_plain(x: Any) -> bool:
-    """Whether `x` is a plain tensor.
+    """Whether `x` is a plain tensor, and PyTorch is not tracing or transforming the code.
 
-    It is strided and has no gradient and no flags, and no dispatch mode (such as a tracer), transform of ``torch.func``
-    or ``torch.jit.trace`` is active.
+    A plain tensor is on a CPU or a CUDA GPU, requires no gradient, and has neither the conjugate nor the negative bit.
     """
     return (
         type(x) is Tensor
@@ -233,7 +232,7 @@ def _differentiated(
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         return type(f"trundle_{operator._opname}", (kind,), members)
 
-    # Transforms are applied one after another. The current one needs its own function class.
+    # Transforms of ``torch.func`` are applied one after another. The current one needs a function class of its own.
     function = of_kind(torch.autograd.Function)
     function_of_transform = of_kind(torch.autograd.function._SingleLevelFunction)
 
@@ -286,7 +285,7 @@ def _batched_reverse_sequence(
     axis, batch_axis = behind(axes_of((axis, batch_axis), x.ndim - 1))
     if in_dims[1] is None:
         return _ops.reverse_sequence.default(x, lengths, axis, batch_axis), 0
-    # Merges both batches: the sequences of all tensors.
+    # Merge the batch of vmap and the batch axis: all sequences of all tensors form one batch.
     x = x.movedim(batch_axis, 1)
     sequences = x.flatten(0, 1)
     moved = _ops.reverse_sequence.default(
@@ -402,6 +401,6 @@ _define(
     _batched_chain,
     _checks_given,
 )
-# A short form for calls by hand.
+# A short form of `chain.given` for a chain without sizes and given tensors.
 _library.define("chain(Tensor x, str text) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 _library.impl("chain", lambda x, text: _ops.chain.given(x, text, [], [], ""), "CompositeImplicitAutograd")

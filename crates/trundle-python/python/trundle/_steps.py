@@ -4,7 +4,7 @@ Each step knows its output shape, which may have symbolic sizes. Most steps have
 for a batch of tensors.
 """
 
-# For mypy, results of operators have type Any.
+# To mypy, operators return Any.
 # mypy: no-warn-return-any
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def behind(axes: Iterable[int]) -> tuple[int, ...]:
-    """The axes after a batch axis was inserted in front."""
+    """Returns the numbers that the axes have behind a new first axis, the batch axis."""
     return tuple(axis + 1 for axis in axes)
 
 
@@ -202,7 +202,10 @@ def given_by_name(names: str, given: Sequence[Tensor]) -> dict[str, Tensor]:
 
 @lru_cache(maxsize=256)
 def _stages(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The stages of a chain, each with the names of its missing tensors. ``{}`` stands for a separate size argument."""
+    """The stages of a chain, each with the names of the tensors that the caller gives.
+
+    ``{}`` in the text stands for a size, which is passed separately.
+    """
     if "{}" not in text:
         return tuple((stage, tuple(names)) for stage, names in _trundle.chain_stages(chain_of(text)))
     # This checks the syntax, for which the sizes do not matter.
@@ -249,7 +252,7 @@ def _check_names(needed: set[str], given: dict[str, Tensor]) -> None:
 
 
 def _arguments(stage: str, sizes: Any) -> dict[str, Any]:
-    """The arguments of a call, with `sizes` for each ``{}``. Positional arguments form one list."""
+    """The arguments of a call, with the next of `sizes` for each ``{}``. Positional arguments form one list."""
     named = dict(_parsed(stage))
     if "" in named:
         named[""] = [next(sizes) if value == {} else value for value in named[""]]
@@ -385,9 +388,9 @@ def repetition(
 ) -> tuple[str, list[Any], str, dict[str, Any]]:
     """Splits a pattern that repeats axes into stages.
 
-    Returns a pattern with an axis of size 1 for each new axis, the size to expand each axis to (-1 keeps it, an
-    ellipsis keeps several), a pattern that merges the axes, and the entries of `sizes` for the first pattern. Uses only
-    methods of strings, which `torch.compile` supports.
+    Returns a pattern that inserts an axis of size 1 for each new axis, the size to which each axis is expanded, a
+    pattern that merges the axes, and the entries of `sizes` that the first pattern needs. A size of -1 keeps an axis;
+    an ellipsis keeps several. Uses only methods of strings, which `torch.compile` supports.
     """
     left, _, right = pattern.replace("→", "->").replace("…", "...").partition("->")
     of_x, behind_arrow = _words(left), _words(right)
@@ -426,7 +429,7 @@ def _length(axis: str, sizes: dict[str, Any]) -> Any:
 
 
 def _parts(group: list[str], size: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """The unknown sizes of the names in `group`, which are merged into an axis of `size`."""
+    """The sizes of the names in `group` that are not `known`. The group is merged into an axis of `size`."""
     unknown = [name for name in group if name not in known]
     if group == unknown and len(group) == 1:
         return {group[0]: size}

@@ -45,7 +45,7 @@ class TransposeCodec(zarr.codecs.TransposeCodec):
 
 
 def _transposed(chunk: Any, order: tuple[int, ...], spec: Any) -> Any:
-    """Returns a view of arrays that are not numpy's or hold Python objects."""
+    """Returns the transposed chunk: a view if the array is not numpy's or holds Python objects, else a copy."""
     array = chunk.as_ndarray_like()
     if not isinstance(array, np.ndarray) or array.dtype.hasobject:
         return chunk.transpose(order)

@@ -3,9 +3,9 @@
 
 ``import trundle.torch`` registers PyTorch operators such as ``torch.ops.trundle.roll``. Call the functions of this
 module, not the operators. The functions take the arguments of the functions with the same names in ``trundle``, except
-``out`` and ``threads``. But `repeat` works as ``einops.repeat``. If nothing is traced and no gradient is needed, they
-call the functions in ``trundle`` directly. Tensors may be on the CPU or on an NVIDIA GPU. Lengths and indices must be
-on the CPU. Results are new and contiguous. Requires PyTorch 2.5 or newer.
+``out`` and ``threads``. But `repeat` works as ``einops.repeat``. If nothing is traced and no gradient is needed, the
+functions call ``trundle`` directly. Tensors may be on the CPU or on an NVIDIA GPU. Lengths and indices must be on the
+CPU. Results are new and contiguous. Requires PyTorch 2.5 or newer.
 
 >>> import torch, trundle.torch
 >>> x = torch.arange(4.0, requires_grad=True)
@@ -393,7 +393,7 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     Raises
     ------
     ValueError, TypeError
-        As `trundle.chain` and its call.
+        If the text is not a chain, or the chain does not fit `x` or the given values, as in `trundle.chain`.
     NotImplementedError
         For a gradient through a stage that has no inverse, because it repeats elements, drops elements, or takes
         several tensors.

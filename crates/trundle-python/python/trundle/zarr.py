@@ -64,7 +64,8 @@ def apply(
         The destination. The extension of its name determines the format.
     chunks, shards : int, sequence, mapping or str, optional
         The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
-        numbers to sizes. -1 is the size of the whole axis. If None, the sizes of the source, with its axes moved.
+        numbers to sizes. -1 is the size of the whole axis. If both are None, each axis keeps its sizes from the source.
+        If only `chunks` is given, there are no shards.
     codec : str, optional
         The codecs of the chunks, as ``--codec`` takes them: ``"none"``, ``"zstd:3"``, ``"blosc:lz4:5:shuffle"``,
         ``"gzip:6"``. If None, the codecs of the source.
@@ -186,8 +187,8 @@ def plan(
 class Plan:
     """Numbered tasks that write a result. Any process that sees the same files can run them.
 
-    `plan` and `Plan.load` create it. A task may run more than once, also at the same time or after an interruption: the
-    result is the same. A task may run only after all tasks of the previous stages have finished.
+    `plan` and `Plan.load` create it. Running a task again, in two processes at once, or after an interruption does not
+    change the result. A task may run only after all tasks of the previous stages have finished.
     """
 
     def __init__(self, text: str) -> None:
@@ -291,7 +292,7 @@ class Plan:
         except BaseException as error:
             from concurrent.futures import wait
 
-            # Ctrl-C stops running tasks; after an error, they run to their ends.
+            # Ctrl-C stops the tasks that are running. After an error in a task, the other running tasks still finish.
             _, stop = means
             if stop is not None and not isinstance(error, Exception):
                 stop.set()
@@ -389,7 +390,7 @@ def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
 
 
 def _workers_of(executor: Executor) -> int | None:
-    """The tasks that an executor runs concurrently; if unknown, the number of CPUs."""
+    """The number of tasks that an executor runs concurrently; if unknown, the number of CPUs."""
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
