@@ -21,20 +21,20 @@ impl fmt::Display for Level {
     }
 }
 
-/// How many adjacent lines of a destination row a transpose writes together.
+/// The number of cache lines that a transpose writes side by side in each destination row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinesTogether {
     /// One line.
     One,
-    /// Two lines if the lines of all rows begin at the same columns and columns are long, otherwise one line.
+    /// Two lines if the distance between rows is a multiple of a line, and a column has at least 1 KiB. Otherwise one.
     Aligned,
     /// Two lines.
     Two,
 }
 
 impl LinesTogether {
-    /// Returns the number of lines. `aligned`: the lines of all rows begin at the same columns. `col_bytes`: the length
-    /// of a column.
+    /// Returns the number of lines. `aligned` is true if lines begin at the same columns in every row. `col_bytes` is
+    /// the length of a column.
     pub(crate) fn of(self, aligned: bool, col_bytes: usize) -> usize {
         match self {
             LinesTogether::Two => 2,
@@ -54,14 +54,17 @@ impl fmt::Display for LinesTogether {
     }
 }
 
-/// Which elements a transpose first packs in the second-level cache, if columns are short or would evict each other.
+/// The element sizes for which a transpose first copies columns to a small contiguous buffer.
+///
+/// It does so if the columns map to the same cache sets, and for elements of 1 and 2 bytes also if rows are short. The
+/// buffer fits in the second-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
-    /// No elements.
+    /// No size: columns are never copied.
     Never,
     /// Elements of 1 and 2 bytes.
     Narrow,
-    /// All elements.
+    /// All sizes.
     All,
 }
 
@@ -85,11 +88,11 @@ impl fmt::Display for Packed {
     }
 }
 
-/// The tuning record: settings of kernels and planner that depend on the machine. They affect speed, not results. As
-/// text, a record is `name=value` pairs separated by spaces.
+/// The tuning record: settings of kernels and planner that depend on the machine. They affect speed, not results. The
+/// text of a record has `name=value` pairs separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Larger results, in bytes, are written by streaming stores.
+    /// The size in bytes above which results are written by streaming stores.
     pub streaming_bytes: usize,
     /// The cache into which runs of bytes are prefetched.
     pub run_level: Level,
@@ -97,7 +100,7 @@ pub struct Tuning {
     pub rolled_level: Level,
     /// The prefetch distance for runs and rolled rows, in bytes.
     pub run_ahead: usize,
-    /// The number of pages of a long run that are copied in turn, line by line: 1 to 4.
+    /// A long copy alternates between this many pages (1 to 4): it copies one cache line of each in turn.
     pub run_pages: usize,
     /// The cache into which reversed rows are prefetched.
     pub reversed_level: Level,
@@ -107,21 +110,21 @@ pub struct Tuning {
     pub transpose_level: Level,
     /// The prefetch distance for the columns of transposes, in columns.
     pub columns_ahead: usize,
-    /// The minimum prefetch distance for the columns of transposes, in bytes.
+    /// The minimum of the same distance in bytes; it matters for short columns.
     pub column_bytes_ahead: usize,
-    /// How many lines of a row are written together. For elements of one byte, always two.
+    /// The number of lines of a row that a transpose writes together; always two for elements of one byte.
     pub lines_together: LinesTogether,
     /// The length of a transpose's tile along the axis that is contiguous in the source, in bytes.
     pub tile_bytes: usize,
     /// The maximum number of rows in such a tile.
     pub tile_rows: usize,
-    /// The maximum number of columns in such a tile, if tasks are large enough.
+    /// The maximum number of columns in such a tile; small tasks have fewer.
     pub tile_columns: usize,
-    /// Contiguous rows of at most this many bytes are assembled in registers.
+    /// A transpose assembles contiguous rows of at most this many bytes in registers.
     pub short_row_bytes: usize,
     /// The same limit for rows of elements of 1 or 2 bytes.
     pub narrow_short_row_bytes: usize,
-    /// Which elements are packed before they are transposed.
+    /// The element sizes for which columns are packed before they are transposed.
     pub packed: Packed,
 }
 
@@ -157,12 +160,11 @@ const NUMBERS: [Number; 11] = {
 };
 
 impl Tuning {
-    /// Returns the best settings for most measured machines (docs/kernels.md), for this size of the last-level cache.
+    /// Returns the default settings (docs/tuning.md) for a last-level cache of this size.
     pub const fn of_cache(l3_bytes: usize) -> Tuning {
         let half = l3_bytes / 2;
         Tuning {
-            // A last-level cache of hundreds of megabytes is shared with other processes, so a result does not stay
-            // there.
+            // Other processes share a last-level cache of hundreds of megabytes and evict the result.
             streaming_bytes: if half < MOST_CACHED_BYTES { half } else { MOST_CACHED_BYTES },
             run_level: Level::L1,
             rolled_level: Level::L1,
@@ -186,7 +188,7 @@ impl Tuning {
     /// Returns this record with the changes in `text`: `name=value` pairs separated by spaces.
     ///
     /// # Errors
-    /// Fails if the text has another form, or if a name is unknown or a value is out of range.
+    /// A message if a word is not `name=value`, a name is unknown, or a value is out of range.
     pub fn with(mut self, text: &str) -> Result<Tuning, String> {
         for word in text.split_whitespace() {
             let (name, value) =
@@ -244,11 +246,11 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
     })
 }
 
-/// Shorter columns are written one line at a time (a guess: columns of 512 bytes were slower with two).
+/// The minimum column for two lines in [`LinesTogether::Aligned`]. A guess: two were slower for columns of 512 bytes.
 const LEAST_TOGETHER_BYTES: usize = 1024;
 
-/// Larger results are always streamed, however large the last-level cache is: 16 second-level caches of the measured
-/// machines (docs/kernels.md).
+/// The maximum of `streaming_bytes` in [`Tuning::of_cache`]. From this size on, streaming stores were faster on the
+/// measured machines (docs/notes/machines.md).
 const MOST_CACHED_BYTES: usize = 16 << 20;
 
 impl fmt::Display for Tuning {
@@ -273,7 +275,7 @@ impl fmt::Display for Tuning {
 impl FromStr for Tuning {
     type Err = String;
 
-    /// Parses a text with every name. If a name repeats, the last value counts.
+    /// Parses a record that has a value for every setting. If a name repeats, the last value counts.
     fn from_str(text: &str) -> Result<Tuning, String> {
         let tuning = Tuning::of_cache(0).with(text)?;
         let names = tuning.to_string();
