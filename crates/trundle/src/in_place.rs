@@ -8,7 +8,7 @@ use trundle_core::{Error, IndexMap, Layout, MoveError, Result, Width};
 use crate::lower::one_move;
 use crate::lowering::Device;
 
-/// The default scratch limit is the size of the tensor divided by this.
+/// The default scratch limit is the size of the tensor divided by this number.
 const SCRATCH_PART: usize = 16;
 
 /// The default scratch limit is at least this many bytes.
@@ -68,20 +68,20 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.plan.passes()).sum()
     }
 
-    /// Moves the elements of `buffer`, the bytes of a tensor with the planned layout.
+    /// Moves the elements of `buffer`, which has the bytes of a tensor in the planned layout.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for the planned layout.
-    /// Nothing has been written then.
+    /// In this case, `buffer` is unchanged.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
 
-    /// Moves the elements of a slice, whose type must have the planned width.
+    /// Moves the elements of a slice. `T` is a type of the planned width.
     ///
     /// # Errors
     /// The errors of [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the
-    /// type has another width.
+    /// plan would split a `T`.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
@@ -123,9 +123,9 @@ struct EndLayouts<'a> {
 }
 
 impl EndLayouts<'_> {
-    /// The layout of the tensor after the first `stages` of `maps`.
+    /// Returns the layout of the tensor after the first `stages` of `maps`.
     ///
-    /// `None` if the shape has changed, the source is not contiguous, and more maps follow.
+    /// Returns `None` if the shape has changed, the source is not contiguous, and more maps follow.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
         if stages == maps.len() {
             return Ok(Some(self.dst.clone()));
@@ -141,8 +141,8 @@ impl EndLayouts<'_> {
         Layout::row_major(shape, self.width.units()).map(Some)
     }
 
-    /// Plans the longest sequence of operators from `first` that can run in place as one pass. `None` if not even
-    /// `first` can.
+    /// Plans the longest sequence of operators from `first` on that can run in place as one pass. Returns `None` if
+    /// `first` alone cannot.
     fn longest_pass(
         &self,
         maps: &[IndexMap],

@@ -1,7 +1,7 @@
 //! Moves the elements of tensors: rolls, transposes, flips, reversals, gathers, scatters and joins.
 //!
-//! Operators run in one pass over memory if they can be combined. Each result is exactly what the published
-//! specification of its operator says.
+//! Operators run in one pass over memory if they can be combined. Each result follows the published specification of
+//! its operator exactly.
 //!
 //! Reversing the colour channels of an image and moving them to the front:
 //!
@@ -24,32 +24,32 @@
 //! | bytes and the name of their element type | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
 //! | an array of the crate ndarray | the module `ndarray`, with the feature `ndarray` |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
-//! | indices of the elements to read | [`take`], [`take_along_axis`]; if the tensor is contiguous bytes and the indices are for one call only, [`Along`] |
+//! | indices of the elements to read | [`take`], [`take_along_axis`]; or [`Along`], which makes no plan, for the bytes of a row-major tensor |
 //! | several tensors to join, or a tensor to pad with a constant | [`concatenate`], [`stack`], [`pad`] |
 //! | one tensor to split into several | [`split`] |
-//! | a [`Program`], that is a graph of movements with several tensors or constants | a [`ProgramPlan`]; [`programs`] makes common programs, such as a scatter |
-//! | elements to write over an existing tensor | a [`ScatterPlan`]; if the tensor is contiguous bytes and the indices are for one call only, [`Along`] |
-//! | memory for the result | the functions with `_into`: [`roll_into`], [`transpose_into`], ... They write to a [`TensorViewMut`], which may have any strides and may be uninitialised ([`MaybeUninit`](std::mem::MaybeUninit)) |
+//! | a [`Program`]: a graph of movements with several tensors or constants | a [`ProgramPlan`]; [`programs`] builds common programs, such as a scatter |
+//! | elements that replace some elements of a tensor | a [`ScatterPlan`]; or [`Along`], which makes no plan, for the bytes of a row-major tensor |
+//! | memory for the result | the functions with `_into`: [`roll_into`], [`transpose_into`], ... They write to a [`TensorViewMut`] with any strides, which may be uninitialised ([`MaybeUninit`](std::mem::MaybeUninit)) |
 //! | a strided array to make contiguous, or to copy elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], parsed from a string or built from [`Op`]s |
 //! | a chain that takes several tensors or has a constant | [`Chain::program`], then a [`ProgramPlan`] |
-//! | a chain to run many times | a [`Plan`], which is planned once and then runs without allocating |
+//! | a chain to run many times | a [`Plan`], which you make once and run often, without allocations |
 //! | a chain to run on slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
 //! | a tensor that is too large to copy | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
 //! | values that own memory, such as `Vec<String>` | [`Plan::run_owned`] |
 //! | a move that a user may cancel | [`Plan::run_while`] |
 //! | a maximum number of threads for all calls in a closure | [`with_threads`] |
-//! | a thread pool of your own, such as rayon's | [`with_pool`] |
+//! | your own thread pool, such as rayon's | [`with_pool`] |
 //! | a chain whose lengths or indices are not known yet | [`OpenChain`] |
 //! | DirectML descriptors | [`directml`] |
-//! | a kernel library or buffers of your own | [`lowering`] |
-//! | an output element whose source you want to know | [`Op::index_map`], then [`IndexMap::source_of`] |
+//! | your own kernels or kind of buffers | [`lowering`] |
+//! | an element of the result, and you look for its source | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
 //! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any width in
-//! bytes ([`DType`]) or share bytes ([`Packing`]). If an argument is invalid, a function returns an [`Error`] with the
-//! argument and the values, and writes nothing.
+//! bytes ([`DType`]) or share bytes ([`Packing`]). If an argument is invalid, a function returns an [`Error`], which
+//! names the argument and has its value, and writes nothing ([`Along`] may already have written some elements).
 //!
-//! One operator on a slice, and others on a strided view of it:
+//! Rolling a slice, and copying and transposing a strided view of it:
 //!
 //! ```
 //! use trundle::{Shape, TensorView};
@@ -82,7 +82,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! Limiting one call to two threads, and running another on a pool of the caller:
+//! Limiting one call to two threads, and running another on your own thread pool:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
@@ -106,8 +106,8 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! Environment variables: `TRUNDLE_NUM_THREADS` sets the default number of threads, `TRUNDLE_SIMD` forces an
-//! instruction set, and `TRUNDLE_TUNING` names the file of a [tuning record](tuning).
+//! The environment variable `TRUNDLE_NUM_THREADS` sets the default number of threads, `TRUNDLE_SIMD` forces an
+//! instruction set, and `TRUNDLE_TUNING` selects a [tuning record](tuning).
 #![forbid(unsafe_code)]
 
 mod chain;

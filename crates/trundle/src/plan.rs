@@ -14,10 +14,10 @@ use crate::planned::run_in_turn;
 
 /// A chain that is planned for one element width, one source layout and one destination layout.
 ///
-/// If the plan has several passes, each pass except the last writes an intermediate tensor. Runs on bytes do not
-/// allocate memory; runs on slices of any type allocate the intermediate tensors.
+/// If the plan has several passes, each pass except the last writes an intermediate tensor. [`Plan::run`] does not
+/// allocate memory for these tensors, but [`Plan::run_slice`] and similar methods do.
 ///
-/// `{plan}` shows the operators, the index map, the move and the CPU plan of each pass.
+/// `{plan}` prints, for each pass, the operators and the types of [`lowering`](crate::lowering).
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};
@@ -33,7 +33,7 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory for the intermediate tensors; if two runs overlap in time, the second allocates its own.
+/// Clones share the memory for the intermediate tensors. If two runs overlap in time, the second allocates its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -90,7 +90,7 @@ impl Plan {
     ///
     /// `src` must have a shape that the first operator accepts, and `dst` the shape of the result. `width` is the
     /// element width: a number of bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum number of
-    /// threads; with `None` it is [the default](crate::threads).
+    /// threads; `None` means [the default](crate::threads).
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a constant;
@@ -106,7 +106,7 @@ impl Plan {
         Plan::of(chain, width.into(), src, Some(dst), threads)
     }
 
-    /// Plans like [`Plan::new`], for a contiguous row-major destination.
+    /// Plans `chain` as in [`Plan::new`], for a contiguous row-major destination.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -138,7 +138,7 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
-    /// Plans like [`Plan::new`], for a contiguous row-major source and destination.
+    /// Plans `chain` as in [`Plan::new`], for a contiguous row-major source and destination.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -153,13 +153,13 @@ impl Plan {
         Plan::to_row_major(chain, width, &src, threads)
     }
 
-    /// Moves the elements from `src` to `dst`, the bytes of buffers with the planned layouts.
+    /// Moves the elements from `src` to `dst`. The planned layouts give the positions of elements in these bytes.
     ///
     /// Bytes of `dst` outside the elements stay unchanged.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
-    /// Nothing has been written then.
+    /// In this case, `dst` is unchanged.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.runner.run(&[src], &mut [dst])
     }
@@ -185,8 +185,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. `dst` may
-    /// be partly written then.
+    /// The errors of [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. In this
+    /// case, `dst` may be partly written.
     pub fn run_while(
         &self,
         src: &[u8],
@@ -196,20 +196,20 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// Moves the elements of `src` to `dst`, whose type must have the planned width.
+    /// Moves the elements of `src` to `dst`. `T` is a type of the planned width.
     ///
     /// If the plan has several passes, this allocates the intermediate tensors.
     ///
     /// # Errors
-    /// The errors of [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the type has
-    /// another width.
+    /// The errors of [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the plan
+    /// would split a `T`.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
             last.run_slice_into(src, dst)
         })
     }
 
-    /// Moves the elements of `src`, whose type must have the planned width, to a new vector.
+    /// Moves the elements of `src` to a new vector. `T` is a type of the planned width.
     ///
     /// If the plan has several passes, this also allocates the intermediate tensors.
     ///
@@ -222,7 +222,7 @@ impl Plan {
 
     /// Moves the elements like [`Plan::run_slice`], but to uninitialised memory.
     ///
-    /// Returns the part of `dst` that the destination layout covers, which is then initialised.
+    /// Initialises and returns the part of `dst` that the destination layout covers.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -268,8 +268,8 @@ impl Plan {
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
     /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
     /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if the plan would lose or repeat a value,
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory. `values` are unchanged
-    /// then.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory. After an error, `values` are
+    /// unchanged.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -284,8 +284,8 @@ impl Plan {
 
     /// Plans the same move within one buffer, so that the result replaces the source.
     ///
-    /// The source and the destination layout must be equal, or both must be without gaps. `max_scratch` limits the
-    /// scratch memory in bytes; `None` stands for a sixteenth of the tensor, but at least 1 MiB.
+    /// The source and the destination layout must be equal, or neither may have gaps. `max_scratch` limits the scratch
+    /// memory in bytes; `None` means a sixteenth of the tensor, but at least 1 MiB.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -344,17 +344,17 @@ impl Plan {
         self.cpu_plans().map(CpuPlan::own_bytes).sum::<usize>() + self.scratch_bytes()
     }
 
-    /// The passes over memory, as index maps.
+    /// Returns the passes over memory, each with its operators and its index map.
     pub fn passes(&self) -> &[ChainPass] {
         &self.passes
     }
 
-    /// The move of each pass, with offsets in bytes.
+    /// Returns the [`Move`] of each pass: its index map as byte offsets.
     pub fn moves(&self) -> &[Move] {
         &self.moves
     }
 
-    /// The CPU plan of each pass.
+    /// Returns the [`CpuPlan`] of each pass: its kernels, tiles and tasks.
     pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> + DoubleEndedIterator {
         self.runner.steps().iter().map(|step| {
             step.work.one().unwrap_or_else(|| unreachable!("each pass of a chain is one move"))
@@ -363,7 +363,7 @@ impl Plan {
 }
 
 impl fmt::Display for Plan {
-    /// Writes the operators, the index map, the move and the CPU plan of each pass.
+    /// Writes the operators, the index map, the [`Move`] and the [`CpuPlan`] of each pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes.len();
         write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
