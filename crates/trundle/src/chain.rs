@@ -1,4 +1,4 @@
-//! Chains: sequences of operators, in one pass over memory if possible.
+//! Chains: sequences of operators, which run in one pass over memory if possible.
 
 mod open;
 
@@ -58,9 +58,9 @@ impl Chain {
         self
     }
 
-    /// Parses a chain from a string in the chain language, see [`notation`].
+    /// Parses a chain from a string in the [chain language](notation).
     ///
-    /// `read_numbers` is called for each argument that names a file, and returns the lengths or indices in it.
+    /// Calls `read_numbers` for each argument that names a file; it returns the lengths or indices in the file.
     ///
     /// # Errors
     /// [`ParseError::Notation`] if `text` does not parse or if lengths are out of range; [`ParseError::Read`]
@@ -74,12 +74,12 @@ impl Chain {
 
     /// Parses a chain for a tensor whose axes have the names `names`.
     ///
-    /// Replaces `names` by the axis names of the result. Stages that would not change a tensor with these names
-    /// are left out.
+    /// Replaces `names` by the axis names of the result. Leaves out the stages that do not change this tensor because
+    /// it lacks some of their axes, see [`AxisNames::among`].
     ///
     /// # Errors
-    /// The errors of [`Chain::parse`]. Also [`ParseError::Notation`] for an unknown axis name, and for a stage that
-    /// does not fit these names.
+    /// The errors of [`Chain::parse`], and [`ParseError::Notation`] for an unknown axis name or for a stage that does
+    /// not fit these names.
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
@@ -116,10 +116,10 @@ impl Chain {
         &self.ops
     }
 
-    /// The tensors that the chain takes as inputs.
+    /// Returns the tensors that the chain takes as inputs.
     ///
-    /// If the first operator uses the unnamed tensor, the list begins with it. Each named tensor follows once, in the
-    /// order of first use.
+    /// If the first operator uses [`Operand::Previous`], which is `_` in the chain language, the list begins with it.
+    /// Then it has each named tensor once, in the order of first use.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -135,9 +135,9 @@ impl Chain {
         inputs
     }
 
-    /// Whether the chain only moves the elements of one tensor.
+    /// Returns whether the chain only moves the elements of one tensor.
     ///
-    /// If so, [`Chain::steps`] succeeds for every shape that fits.
+    /// If it does, [`Chain::steps`] succeeds for every shape that fits.
     pub fn is_map(&self) -> bool {
         self.ops.iter().all(Op::is_map)
     }
@@ -204,10 +204,8 @@ impl Chain {
 
     /// Converts the chain to a program, for [inputs](Chain::inputs) with these shapes and this element type.
     ///
-    /// It has at least one tensor for each operator, and the last is the only output.
-    ///
-    /// Law: to find the origin of an output element, apply the index maps of the operators to its index, from the
-    /// last operator to the first.
+    /// The program has at least one tensor for each operator; the last tensor is the only output. To find the source of
+    /// an output element, apply the index maps of the operators to its index, from the last operator to the first.
     ///
     /// ```
     /// use trundle::{Chain, DType, ProgramPlan, Shape};
@@ -222,9 +220,9 @@ impl Chain {
     /// ```
     ///
     /// # Errors
-    /// [`ChainError`] for the first operator that does not fit its inputs, has a constant that the type cannot
-    /// represent, or makes a tensor that is too large to address. Also if the number of shapes differs from the number
-    /// of inputs.
+    /// [`ChainError`] if the number of shapes differs from the number of inputs. Otherwise, for the first operator that
+    /// does not fit its inputs, has a constant that the type cannot represent, or makes a tensor that is too large to
+    /// address.
     pub fn program(
         &self,
         inputs: impl AsRef<[Shape]>,
@@ -233,9 +231,9 @@ impl Chain {
         self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
     }
 
-    /// [`Chain::program`] for elements of a given width.
+    /// Converts the chain to a program as [`Chain::program`] does, for a width instead of an element type.
     ///
-    /// `constant` encodes an operator's constant, such as the value of a padding, as a buffer of one element.
+    /// `constant` converts an operator's constant, such as the value of a padding, to the bytes of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -265,10 +263,10 @@ impl Chain {
         Ok((program, given))
     }
 
-    /// Adds the operators of the chain to a program, and returns the result.
+    /// Adds the operators of the chain to a program, and returns the tensor of the result.
     ///
-    /// `inputs` has a tensor for each of the [inputs](Chain::inputs) of the chain, all of one width. `constant` encodes
-    /// an operator's constant as a buffer of one element.
+    /// `inputs` has a tensor for each of the [inputs](Chain::inputs) of the chain, all of one width. `constant`
+    /// converts an operator's constant to the bytes of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -303,7 +301,7 @@ impl Chain {
         Ok(indices)
     }
 
-    /// `make` adds the result of each operator to the program.
+    /// Calls `make` for each operator, to add its result to the program. Returns the last result.
     fn made(
         &self,
         program: &mut Program,
@@ -334,7 +332,7 @@ impl Chain {
         self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
 
-    /// The shape of the result, for [inputs](Chain::inputs) with these shapes.
+    /// Returns the shape of the result, for [inputs](Chain::inputs) with these shapes.
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -363,7 +361,7 @@ impl Chain {
     }
 }
 
-/// For programs that are made only to find shapes.
+/// The element width of programs that serve only to compute shapes.
 const NO_BYTES: Width = Width::Bytes(0);
 
 /// Returns, for each axis of a tensor, the corresponding axis of the first input; `None` if an axis has none.
@@ -394,7 +392,7 @@ impl Eq for Chain {}
 impl FromStr for Chain {
     type Err = NotationError;
 
-    /// [`Chain::parse`] without files: lengths and indices must be lists.
+    /// Parses a chain like [`Chain::parse`], but without files: lengths and indices must be lists.
     fn from_str(text: &str) -> Result<Chain, NotationError> {
         Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,

@@ -25,7 +25,7 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenChain {
-    /// Has a placeholder operator, which callers never get, for each slot.
+    /// The chain, with a placeholder operator for each slot. Callers never get a placeholder.
     chain: Chain,
     slots: Vec<Slot>,
 }
@@ -42,7 +42,7 @@ pub struct Slot {
 }
 
 impl OpenChain {
-    /// Parses an open chain from a string in the chain language, see [`notation`].
+    /// Parses an open chain from a string in the [chain language](notation).
     ///
     /// # Errors
     /// [`NotationError`] if `text` is not in the chain language, or if it has a file where a name is needed. A name
@@ -72,12 +72,12 @@ impl OpenChain {
         Ok(open)
     }
 
-    /// The tensors that the chain takes as inputs, see [`Chain::inputs`].
+    /// Returns the tensors that the chain takes as inputs, as [`Chain::inputs`] does.
     pub fn inputs(&self) -> Vec<&Operand> {
         self.chain.inputs()
     }
 
-    /// Whether the chain only moves the elements of one tensor.
+    /// Returns whether the chain only moves the elements of one tensor.
     pub fn is_map(&self) -> bool {
         self.chain.is_map()
     }
@@ -87,7 +87,7 @@ impl OpenChain {
         &self.slots
     }
 
-    /// Returns the chain with the result of `operator` in place of each slot.
+    /// Returns the chain in which the operator that `operator` returns replaces each slot.
     ///
     /// # Errors
     /// The first error that `operator` returns.
@@ -101,7 +101,7 @@ impl OpenChain {
 }
 
 impl From<Chain> for OpenChain {
-    /// An open chain without slots.
+    /// Converts a chain to an open chain without slots.
     fn from(chain: Chain) -> OpenChain {
         OpenChain { chain, slots: Vec::new() }
     }

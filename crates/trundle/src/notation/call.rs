@@ -85,7 +85,7 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
     }
 }
 
-/// A scatter writes one tensor over another.
+/// Returns whether the operator is a scatter: it writes elements of one tensor over elements of another.
 fn is_scatter(declared: &Declaration) -> bool {
     declared.parameters.iter().any(|parameter| parameter.kind == Kind::TwoTensors)
 }

@@ -34,12 +34,12 @@
 //!
 //! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
 //! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
-//! - One integer instead of a list is a list of one. Integers have 64 bits.
+//! - One integer in place of a list is a list of one integer. Integers have 64 bits.
 //! - `axis` and `axes` are synonyms and take axis numbers. `dim`, `dims` and `batch_dim` take axis names. The names
 //!   come from the tensor's file ([`AxisNames`]) and from earlier patterns.
 //! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as unnamed
-//!   arguments. `_` is the result of the previous stages, which every stage after the first must take. In the first
-//!   stage, `_` is the chain's unnamed input; without it, the chain has none.
+//!   arguments. `_` is the result of the previous stages; every stage after the first must take it. In the first stage,
+//!   `_` is the chain's unnamed input. If the first stage lacks `_`, all inputs of the chain have names.
 //!
 //! Law: `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. Exceptions: `{:#}`
 //! abbreviates long lists of lengths, lengths with a shape are printed as a list, and a
@@ -76,7 +76,7 @@ use stage::Read;
 
 /// Parses a chain into at least one stage, in the order of application.
 ///
-/// The time is proportional to the length of `text`, and for axis names also to the number of axes.
+/// The time is proportional to the length of `text`. With axis names, it is also proportional to the number of axes.
 ///
 /// # Errors
 /// [`NotationError`] for the first fault in `text`.
@@ -86,7 +86,7 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
 
 /// Parses a chain for a tensor with the given axis names, and replaces `names` by the names of the result.
 ///
-/// Leaves out stages that would not change such a tensor.
+/// Leaves out the stages that do not change this tensor because it lacks some of their axes, see [`AxisNames::among`].
 ///
 /// # Errors
 /// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that does not fit these
@@ -160,7 +160,7 @@ fn check_previous(
     Err(Fault::new(span.clone(), message).suggest("write \"_\" for that result"))
 }
 
-/// The stage numbers axes in a chain for several tensors, and this tensor lacks an axis.
+/// The fault of a stage that has axis numbers, in a chain for several tensors of which this one lacks an axis.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");

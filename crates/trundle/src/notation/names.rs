@@ -15,7 +15,7 @@ use trundle_core::{Op, Shape};
 use super::error::{Fault, quoted};
 use super::similar::most_similar;
 
-/// The axis names of a tensor. Parsing a chain replaces them by the names of the result.
+/// The axis names of a tensor. When a chain is parsed, the names of the result replace them.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ pub struct AxisNames {
     elsewhere: Arc<BTreeSet<String>>,
     /// The names of parts of axes that this tensor lacks, from a pattern.
     pub(super) gone: BTreeSet<String>,
-    /// Every name is accepted, because the tensor is not known yet.
+    /// Whether every name is accepted, because the tensor is not known yet.
     any: bool,
     /// The first name in the chain that another tensor has and this one lacks.
     pub(super) lacked: Option<String>,
@@ -60,7 +60,7 @@ pub(super) enum Axis {
         /// The name in an earlier pattern.
         given: Option<String>,
     },
-    /// Any number of axes about which nothing is known.
+    /// An unknown number of unknown axes.
     Rest,
 }
 
@@ -74,7 +74,8 @@ pub enum Given {
     Names(Vec<String>),
 }
 
-/// The keywords for axis names of a parameter, the usual one first; empty if the parameter is not an axis.
+/// Returns the keywords that give a parameter by axis names, the usual one first. Empty if the parameter is not an
+/// axis.
 pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
     match (parameter.kind, parameter.name) {
         (Kind::Axes, _) => &["dims", "dim"],
@@ -150,13 +151,13 @@ impl AxisNames {
         }
     }
 
-    /// Creates names to check the syntax of a chain before a tensor is known: every name is accepted, and stands for
-    /// some index.
+    /// Creates names to check the syntax of a chain before a tensor is known. Every name is accepted, and its index is
+    /// arbitrary.
     pub fn any() -> AxisNames {
         AxisNames { any: true, ..AxisNames::unknown() }
     }
 
-    /// Creates names from a list with the name of each axis, if it has one.
+    /// Creates names from a list with one entry for each axis; `None` for an axis without a name.
     pub fn of(axes: &[Option<String>]) -> AxisNames {
         let one = |in_file: &Option<String>| Axis::One { in_file: in_file.clone(), given: None };
         AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
@@ -233,8 +234,8 @@ impl AxisNames {
         Ok(Some(numbers))
     }
 
-    /// The axis index of each name, counted from the end if the rank is unknown; `None` for an axis that only other
-    /// tensors have.
+    /// Returns the axis index of each name; `None` for an axis that only other tensors have. Axes after an unknown
+    /// number of axes have negative indices.
     fn indices_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
         let rest = self.rest();
         let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -262,7 +263,7 @@ impl AxisNames {
         indices
     }
 
-    /// Whether another tensor has this axis, or it is part of an axis that this tensor lacks.
+    /// Returns whether another tensor has this axis, or the axis is part of an axis that this tensor lacks.
     pub(super) fn is_elsewhere(&self, name: &str) -> bool {
         self.elsewhere.contains(name) || self.gone.contains(name)
     }
@@ -298,7 +299,7 @@ impl AxisNames {
         self.axes.iter().all(|axis| axis.in_file().is_some())
     }
 
-    /// The result has the axes of another tensor, which are unknown.
+    /// Sets the axes to unknown ones: the result has the axes of another tensor.
     pub(super) fn forget(&mut self) {
         self.axes = vec![Axis::Rest];
     }

@@ -62,7 +62,8 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a pattern for a tensor with the given axis names, and updates the names. `None` if the stage has no arrow.
+/// Reads a pattern for a tensor with the given axis names, and updates the names. Returns `None` if the stage does not
+/// have an arrow.
 pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
     Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }
@@ -107,7 +108,7 @@ impl<'a> Pattern<'a> {
         Some(Pattern::read_around(cursor, at, arrow))
     }
 
-    /// The arrow is `at` bytes ahead.
+    /// Reads the pattern, whose arrow is `at` bytes ahead.
     fn read_around(cursor: &mut Cursor<'a>, at: usize, arrow: &str) -> Result<Pattern<'a>, Fault> {
         let left = WrittenSide::read(&mut cursor.take_apart(at))?;
         let arrow = cursor.take(arrow.len()).span;

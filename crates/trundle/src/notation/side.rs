@@ -84,7 +84,7 @@ impl<'a> WrittenSide<'a> {
     }
 }
 
-/// `None` for 1.
+/// Returns `None` for the part `1`.
 fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if ELLIPSES.contains(&word.text) {
         return Ok(Some(Part::Ellipsis));
@@ -98,7 +98,7 @@ fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     }
 }
 
-/// `None` for 1, a fault for any other number.
+/// Returns `None` for 1, and a fault for any other number.
 fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if word.text.trim_start_matches('0') == "1" {
         return Ok(None);

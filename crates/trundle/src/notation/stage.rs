@@ -41,6 +41,6 @@ impl<T: Into<Op>> From<T> for StageKind {
 pub(super) struct Read {
     /// `None` if the stage does not change the tensor.
     pub(super) kind: Option<StageKind>,
-    /// Whether the stage has axis numbers, which may be wrong for a tensor with fewer axes.
+    /// Whether the stage has axis numbers. They may be wrong for a tensor that lacks axes.
     pub(super) is_by_number: bool,
 }
