@@ -9,7 +9,8 @@ use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
 /// The blobs of a run, found by key. In a folder, each blob is a temporary file.
 pub(crate) trait BlobStore: Sync {
-    /// Opens the blob of `key`, new or existing. It is removed with the store unless it is [kept](BlobStore::keep).
+    /// Opens or creates the blob of `key`, as `begin` requires. Dropping the store removes the blob, unless it is
+    /// [kept](BlobStore::keep).
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process uses the blob. [`Problem::Io`] if it cannot be created, or does not exist
@@ -29,8 +30,8 @@ pub(crate) trait BlobStore: Sync {
     fn remove(&self, key: &str);
 }
 
-/// Temporary files in a folder. A later run with the same tag (the same output and plan) finds them again. Keys are
-/// file extensions.
+/// Temporary files in a folder. The key is the extension of the file name. A later run with the same tag (for the same
+/// output and plan) finds the files again.
 #[derive(Debug)]
 pub(crate) struct RunFiles {
     folder: PathBuf,

@@ -9,7 +9,7 @@ use trundle_formats::{ExitClass, Shown};
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}{problem}")]
 pub struct Error {
-    /// The file or tensor, followed by a colon and a space; empty if the problem's message names it.
+    /// The file or tensor, followed by a colon and a space. Empty if the message of the problem names it.
     pub subject: String,
     /// The problem.
     pub problem: Box<Problem>,

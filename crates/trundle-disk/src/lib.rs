@@ -1,6 +1,6 @@
 //! Moves tensors of any size from file to file within a memory limit.
 //!
-//! `plan` decides how to move each tensor, `run` moves it, and `recovery` resumes interrupted runs.
+//! The module `plan` decides how to move each tensor, `run` moves it, and `recovery` resumes interrupted runs.
 #![forbid(unsafe_code)]
 
 mod blob_store;

@@ -10,7 +10,7 @@ use crate::plan::location::file_bytes;
 /// The chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a codec.
 const CHUNKS_OF_DECODER: usize = 3;
 
-/// With shards, one more: a chunk is copied out of its shard.
+/// The same with shards: one more, for a chunk that is copied out of its shard.
 const CHUNKS_OF_SHARDS_DECODER: usize = 4;
 
 /// The bytes that a shard index has for each chunk.
@@ -18,7 +18,7 @@ const INDEX_BYTES: usize = 16;
 /// The shard indices in memory: cached ones, and one that is read and decoded.
 const INDICES: usize = 6;
 
-/// The most bytes for the stack of a thread and the working memory of codecs. Small chunks need less.
+/// The maximum memory of a thread's stack and of the working memory of its codecs. Small chunks need less.
 const THREAD_BYTES: usize = 512 << 10;
 
 /// Coding threads get at most 1 / `CODECS_SHARE` of the budget, but at least one thread runs.
@@ -76,7 +76,7 @@ fn bytes_of_decoder(header: &Header) -> Option<usize> {
     Some(of_chunks.saturating_add(of_codecs).saturating_add(THREAD_BYTES.min(bytes / 4)))
 }
 
-/// Returns the memory of an encoding thread in bytes: a chunk or shard as received in parts, another one with all
+/// Returns the memory of an encoding thread in bytes. It has a chunk or shard as a list of parts, the same with all
 /// elements, the outputs of two codecs, and the working memory of the codecs.
 fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     let (bytes, codecs) = (tensor.bytes_at_once(), tensor.codecs());

@@ -12,7 +12,7 @@ pub(crate) struct EncodedChunks {
     axes: Vec<(usize, Vec<usize>)>,
 }
 
-/// The most chunks along an axis that can be copied. If there are more, chunks are decoded.
+/// The maximum number of chunks along an axis. If an axis has more, all chunks are decoded.
 const MOST_CHUNKS: usize = 1 << 20;
 
 impl EncodedChunks {

@@ -9,11 +9,11 @@ use crate::plan::seams::{longest, out_sizes};
 use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
-/// Tiles should have at least this many bytes, to be worth the fixed cost of reading, moving and writing a tile.
+/// The size of a tile, in bytes, from which the fixed cost of reading, moving and writing it does not matter.
 const LEAST_BYTES: usize = 16 << 20;
 
-/// Larger tiles gain nothing if requests, repeated reads of chunks, and parts that wait for the rest of their chunk
-/// take less than this share of the time.
+/// The share of the time below which larger tiles gain nothing. It is the share of requests, repeated reads of chunks,
+/// and parts that wait for the rest of their chunk.
 const LITTLE: f64 = 0.01;
 
 pub(crate) struct Growth<'a> {
@@ -54,9 +54,9 @@ impl<'a> Growth<'a> {
 
     /// Returns the best tile size that the search finds, as a step along each axis.
     ///
-    /// The search starts several times. Lengthening a small tile a little may gain nothing although a lot would, so it
-    /// starts from a single element, and from a tile that is as long as fits along each axis. Tiles that are long along
-    /// one axis may never grow to a whole chunk, so it also starts from a whole chunk.
+    /// The search starts from a single element. From there, it may miss long tiles, because a slightly longer tile
+    /// gains nothing. So it also starts from the longest tile along each axis. These may never grow to a whole chunk,
+    /// so it also starts from a whole chunk.
     pub(crate) fn grown(&self) -> Option<Vec<usize>> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
@@ -149,7 +149,7 @@ impl<'a> Growth<'a> {
             _ => {
                 let longer = (step + step * more / of).max(step + 1).min(stretch);
                 match &self.grids[axis] {
-                    // A part of another chunk would cost as much as the whole chunk.
+                    // A part of the next chunk costs as much as the whole chunk.
                     Some(chunk) if longer > chunk.len() && longer < stretch => {
                         let whole = longer / chunk.len() * chunk.len();
                         Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))

@@ -20,7 +20,7 @@ pub enum Input {
         /// The index of the tensor among the file's headers.
         index: usize,
     },
-    /// Elements in memory: row-major and little-endian.
+    /// The bytes of elements in memory, row-major and little-endian.
     Constant(Bytes),
 }
 
@@ -61,7 +61,8 @@ impl JobTensor {
 }
 
 impl JobInput {
-    /// Makes an input for elements that are written as `element`. Another byte order is swapped.
+    /// Makes an input for an output with elements of type `element`. If the file has another byte order, readers swap
+    /// the bytes.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match *input {
             Input::Constant(ref bytes) => JobInput::Constant(Cursor::new(bytes.clone())),

@@ -1,8 +1,8 @@
-//! Plans how a tensor goes from files to a file: whole in memory, or in passes of tiles.
+//! Plans how to move a tensor from files to a file: in memory as a whole, or in passes of tiles.
 //!
-//! A pass that reads one file may be replaced by two passes with an intermediate. [`bands`] cuts the output into bands,
-//! and the intermediate has one chunk for the source of each band. The first pass only sorts elements into these
-//! chunks. The second pass reads each chunk in one contiguous read, and moves its elements.
+//! Two passes with an intermediate can replace a pass that reads one file. [`bands`] cuts the output into bands, and
+//! the intermediate has one chunk for the source of each band. The first pass only sorts elements into these chunks.
+//! The second pass reads each chunk in one contiguous read, and moves its elements.
 //!
 //! Any other intermediate is row-major. The tiles of a chunked output have whole chunks if the memory allows. If a
 //! movement changes no position in the file, it is a copy; only the output's header states another order of the axes.
@@ -63,8 +63,8 @@ pub(crate) struct Traffic {
     pub(crate) bytes_written: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Bytes written to and read from the temporary file for parts of incomplete chunks. Both other byte counts include
-    /// them.
+    /// The bytes of parts of incomplete chunks, which are written to a temporary file and read again. `bytes_read` and
+    /// `bytes_written` include them.
     pub(crate) waiting: u64,
     pub(crate) decoding: u64,
 }
@@ -79,11 +79,11 @@ pub(crate) struct Resources<'a> {
 /// one chunk of the output.
 const LISTS_SHARE: usize = 16;
 
-/// Two passes are chosen only if one pass takes this many times as long. Two passes always need more disk space, but
-/// that they are faster is only an estimate.
+/// The planner chooses two passes only if one pass would take this many times as long. Two passes certainly need more
+/// disk space, but their time is only an estimate.
 const MARGIN: f64 = 1.25;
 
-/// A movement that reads and writes at most this many bytes is done whole if the memory allows.
+/// If a movement reads and writes at most this many bytes, it is done in memory as a whole if the limit allows.
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
@@ -108,7 +108,8 @@ impl Movement {
         }
         let tiled = self.tiled(chunk, resources);
         if fits_whole {
-            // While one tile is moved, others are read and written. A whole tensor is read, then moved, then written.
+            // While a tile is moved, other tiles are read and written. A whole tensor is read, moved and written in
+            // turn.
             let whole = self.whole_pass();
             let most_seconds = 1.1 * whole.seconds(resources.rates);
             if tiled.as_ref().is_none_or(|passes| seconds(passes, resources.rates) > most_seconds) {
@@ -121,7 +122,7 @@ impl Movement {
         })
     }
 
-    /// Like [`Movement::io_plan`], but in tiles even if the whole tensor fits.
+    /// Plans as [`Movement::io_plan`], but in tiles even if the whole tensor fits.
     ///
     /// # Errors
     /// [`Problem::Memory`] if no plan fits.

@@ -28,8 +28,8 @@ use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 pub struct Wanted<'a> {
     /// The index of the tensor among the file's headers.
     pub index: usize,
-    /// The operators. Without a chain, the tensor is copied in its own order if the format can represent it, even if
-    /// [`PlanOptions::row_major`] is set.
+    /// The operators. Without a chain, the tensor is copied. A copy keeps the order of its elements if the format can
+    /// represent it, even if [`PlanOptions::row_major`] is set.
     pub chain: Option<&'a Chain>,
     /// The other tensors that the chain names.
     pub others: &'a [Input],
@@ -38,48 +38,49 @@ pub struct Wanted<'a> {
 /// A tensor that a program computes from other tensors.
 #[derive(Clone, Debug)]
 pub struct Assembled<'a> {
-    /// The name in the output.
+    /// The name of the tensor in the output.
     pub name: &'a str,
-    /// The little-endian type of the output and of all inputs.
+    /// The element type of the output, and of all inputs after a swap to little-endian.
     pub element: StoredDType,
     /// The program that computes the tensor.
     pub program: &'a Program,
-    /// The tensor in the program.
+    /// The tensor of the program that is written to the output.
     pub tensor: TensorId,
-    /// The inputs of the program, with the shapes that it states.
+    /// The inputs of the program. They must have the shapes that the program states.
     pub inputs: &'a [Input],
-    /// The default chunk sizes. If `None`, they follow approximately from the chunks of the inputs.
+    /// The default chunk sizes. If `None`, they are the sizes of the largest parts of the output that come from one
+    /// input chunk.
     pub chunk: Option<Vec<usize>>,
-    /// The default encoding of these chunks.
+    /// The default shards and codecs.
     pub encoding: Option<Encoding>,
     /// Axis names, attributes and fill value.
     pub annotations: Annotations,
 }
 
-/// The resources and the requested layout of a job. The default allows no memory.
+/// The resources and the requested layout of a job. Set `max_bytes`: its default, 0, is not enough for any element.
 #[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
-    /// The part of the limit that is already in use when the job begins: by the process, and by files in memory.
+    /// The part of the limit that the process already uses when the job begins, for example for files in memory.
     pub held_bytes: u64,
-    /// The storage of the files. If `None` and the plan depends on it, an earlier measurement is used or a short one is
-    /// made.
+    /// The storage of the files. If `None` and the plan depends on the storage, the planner takes an earlier
+    /// measurement or makes a short one.
     pub storage: Option<Storage>,
     /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
     /// Whether to write row-major even if the format could represent the order of the source.
     pub row_major: bool,
-    /// The chunk sizes of a chunked output (default: the source's, moved by the operators; if the source has none, the
-    /// format's).
+    /// The chunk sizes of a chunked output. If `None`, its chunks are as large as source chunks after the operators; if
+    /// the source has no chunks, the format chooses the sizes.
     pub chunks: Option<ChunkSizes>,
-    /// The shard sizes, which must be multiples of the chunk sizes (default: the source's if `chunks` is not set and
-    /// they fit, otherwise none).
+    /// The shard sizes, which must be multiples of the chunk sizes. If `None`, the output has the source's shards if
+    /// `chunks` is `None` and they fit, otherwise no shards.
     pub shards: Option<ChunkSizes>,
-    /// The codecs of written chunks (default: the source's, or the format's).
+    /// The codecs of written chunks. If `None`, they are the source's codecs, or the format's if the source has none.
     pub codecs: Option<Codecs>,
-    /// Whether to copy encoded chunks only, and to write a change of the axis order as a codec. Other movements are
-    /// refused.
+    /// Whether to copy all chunks without decoding them. A new order of the axes is then stated by the codec
+    /// `transpose`. Movements that need decoding are refused.
     pub metadata_only: bool,
 }
 
@@ -141,10 +142,10 @@ impl PlanOptions {
 }
 
 impl Job {
-    /// Plans to write tensors of the first file to an output of `format`, with `metadata` if the format can store it.
+    /// Plans an output of `format` with tensors of the first file, and with `metadata` if the format can store it.
     ///
-    /// Chains may name tensors of the other files. Planning does not write the output, and reads at most a small part
-    /// of the files to measure the storage.
+    /// Chains may name tensors of the other files. Planning does not write the output. It may read a small part of the
+    /// files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -173,15 +174,15 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning does not write
-    /// the output, and reads at most a small part of the files to measure the storage.
+    /// Plans an output of `format` with the tensors `outputs`, which programs make from tensors of `files` and from
+    /// constants. Planning does not write the output. It may read a small part of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
     /// states.
     ///
     /// # Panics
-    /// If fewer inputs are given than a program has, or an index is out of range.
+    /// If an output has fewer inputs than its program, or an index is out of range.
     pub fn assembled(
         files: &[&TensorFile],
         outputs: &[Assembled<'_>],
@@ -199,8 +200,8 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write the result of `chain` as bytes in the order `order`, without a header. Every write has whole
-    /// elements.
+    /// Plans an output without a header: the elements of the result of `chain` in the order `order`. Every write has
+    /// whole elements.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -309,19 +310,19 @@ impl Job {
         &self.tensors
     }
 
-    /// Returns the metadata that the output does not have.
+    /// Returns the metadata of the inputs that the output cannot keep.
     pub fn left_out(&self) -> &LeftOut {
         &self.left_out
     }
 
-    /// Returns the codecs of the source that the output's format does not have, each with its replacement; empty if the
-    /// user chose codecs.
+    /// Returns the codecs of the source that trundle cannot write, each with its replacement if there is one. Empty if
+    /// [`PlanOptions::codecs`] is set.
     pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// Returns the number of concurrent reads: as many as the storage serves, with codecs at least one for each core,
-    /// and at most `decoders`.
+    /// Returns the number of concurrent reads. It is the number of requests that the storage serves at once, but at
+    /// least one for each core if reads need decoding, and at most `decoders`.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
@@ -334,7 +335,7 @@ impl Job {
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
 
-    /// Returns the number of concurrent requests for bytes with this coding cost.
+    /// Returns the number of concurrent requests. Codecs take `in_codecs` picoseconds for a byte; 0 without codecs.
     fn at_once(&self, in_codecs: u64) -> usize {
         let Rates { storage, coders } = self.rates;
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
@@ -421,8 +422,8 @@ impl Job {
     }
 }
 
-/// Checks that the axis names in chunk and shard sizes are axes of a result, and that sizes without axes fit every
-/// result.
+/// Checks that each axis name in the chunk and shard sizes is an axis of a result. If sizes without names do not fit
+/// the number of axes of a result, but fit another result with named axes, fails with a hint to use the names.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
     let results = || unplanned.iter().map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
@@ -442,7 +443,8 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     Ok(())
 }
 
-/// Returns whether all tensors are moved whole and are so small that the speed of the storage does not matter.
+/// Returns whether each tensor is in memory as a whole when it is moved, and all tensors are so small that the speed of
+/// the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| tensor.is_whole() || tensor.file_passes.is_empty();
     let both = |tensor: &TensorJob| {

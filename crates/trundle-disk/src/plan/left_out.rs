@@ -9,7 +9,7 @@ use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
 
-/// Metadata that an output does not keep. Attributes come with the number of tensors that have them.
+/// Metadata that an output does not keep. Each attribute has the number of tensors that lose it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Keys of the file's metadata.
@@ -22,15 +22,15 @@ pub struct LeftOut {
     pub fill_values: BTreeSet<String>,
     /// Metadata that the reader of the input ignores, and how often it occurs.
     pub unread: BTreeMap<String, usize>,
-    /// Compressed tensors.
+    /// Tensors that lose their compression.
     pub compressed: BTreeSet<String>,
-    /// Chunked tensors without compression.
+    /// Tensors without compression that lose their chunks.
     pub chunked: BTreeSet<String>,
-    /// Unlimited axes.
+    /// Axes that lose their unlimited size.
     pub unlimited: BTreeSet<String>,
     /// Keys of OME-NGFF metadata older than version 0.4, which a Zarr store of version 3 cannot have.
     pub outdated_ngff: Vec<String>,
-    /// Tensors of a Zarr store whose type, bfloat16, zarr-python does not know.
+    /// Tensors of type bfloat16 in a Zarr output. zarr-python does not know this type.
     pub bfloat16: BTreeSet<String>,
 }
 

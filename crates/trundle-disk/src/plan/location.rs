@@ -15,7 +15,7 @@ pub(crate) type Bounds = Vec<Range<usize>>;
 pub(crate) struct Location {
     /// For each axis, the start of each chunk in ascending order, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
-    /// Whether a chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
+    /// Whether chunks are encoded. The parts of an incomplete chunk wait in an intermediate until it is complete.
     is_packed: bool,
     /// The number of trailing axes that are always read whole, because they form a chunk of the stored file; 0 if
     /// elements can be read individually.
@@ -124,7 +124,7 @@ impl Location {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// Joins neighbouring chunks along an axis if each of `boxes`, along that axis, contains both or neither.
+    /// Joins neighbouring chunks along an axis if the range of each of `boxes` on this axis contains both or neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let edges: BTreeSet<usize> =

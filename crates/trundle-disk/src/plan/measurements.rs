@@ -1,4 +1,4 @@
-//! Remembers measurements of disks, so that the same command always gets the same plan.
+//! Saves measurements of disks, so that the same command always gets the same plan.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ const MOST_DISKS: usize = 64;
 
 const MOST_BYTES: u64 = 64 << 10;
 
-/// If a measurement is this much in the future, a clock was wrong.
+/// The tolerance for measurements in the future. Later ones are ignored, because a clock was wrong.
 const CLOCK_SECONDS: u64 = 3600;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Measurements {
     path: Option<PathBuf>,
 }
 
-/// A measurement in whole numbers, so that reading gives exactly what was written.
+/// A measurement in whole numbers, so that a reader gets exactly the numbers that were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
     /// The device number and the file system's id.
@@ -38,7 +38,7 @@ struct Measure {
 }
 
 impl Storage {
-    /// Forgets all of the user's measurements, so that disks are measured again.
+    /// Deletes all measurements of the user, so that disks are measured again.
     ///
     /// # Errors
     /// If the file cannot be removed.
@@ -53,8 +53,7 @@ impl Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
-    /// Returns the remembered measurement of the disk of `file`. If there is none, calls `measured` and remembers its
-    /// result.
+    /// Returns the saved measurement of the disk of `file`. If there is none, calls `measured` and saves its result.
     pub(crate) fn storage(
         &self,
         file: &File,

@@ -1,4 +1,4 @@
-//! Describes a tensor of the output as a program whose inputs are files with contiguous, row-major elements.
+//! Describes a tensor of the output as a program. The program's inputs are files with contiguous, row-major elements.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(crate) struct Movement {
     /// The program. Its inputs are the contents of the files; its only output is written.
     pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
-    /// The number of passes if everything is in memory. There, a second pass can cost less than many regions.
+    /// The number of passes if all tensors are in memory. There, a second pass can cost less than many regions.
     whole_passes: usize,
     /// The size of the intermediates between passes in memory, in bytes.
     scratch_bytes: u64,
@@ -157,7 +157,7 @@ impl Movement {
         let simplified = program.clone().simplified(&device.budget());
         let mut passes = simplified.passes(&mut device.budget());
         let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
-        // What needs several passes in memory may need only one on disk, where additional regions cost less.
+        // A movement of several passes in memory may need only one on disk, where additional regions cost less.
         if whole_passes > 1 {
             let planned = PlannedProgram::new(device, &simplified)?;
             scratch_bytes = planned.runner().temporary_bytes() as u64;
@@ -216,7 +216,7 @@ impl Movement {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }
 
-    /// Returns the bytes in files of all inputs that are read, and of the output.
+    /// Returns the size in files of all inputs that are read, and of the output, in bytes.
     pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
         let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
         (read, self.file_bytes(self.output()))
@@ -280,8 +280,8 @@ fn given(
     }
 }
 
-/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within it, and cut off
-/// elements beyond the edge. Returns the input and the resulting tensor.
+/// Adds a chunked input, and operators that make the tensor of it: they merge the index of a chunk with the index
+/// within the chunk, and cut off elements beyond the edge. Returns the input and the tensor.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,

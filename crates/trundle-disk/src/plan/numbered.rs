@@ -15,11 +15,11 @@ use crate::plan::tensor_job::TensorJob;
 /// The approximate largest number of tasks by default.
 const MOST_TASKS: u64 = 1000;
 
-/// The least bytes that a task writes by default. Less would not be worth starting a process.
+/// The minimum number of bytes that a task writes by default. For fewer bytes, starting a process takes too long.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Enough tasks for many workers. A job is divided into this many tasks, unless the estimated time would grow by more
-/// than the factor [`MARGIN`].
+/// The usual number of tasks, enough for many workers. A job gets fewer tasks if this many would take more than
+/// [`MARGIN`] times as long.
 const ENOUGH_TASKS: usize = 16;
 const MARGIN: f64 = 1.25;
 
@@ -63,7 +63,7 @@ impl Job {
     }
 
     /// Plans tiles for tasks that write about `bytes` bytes each (default: for a usual number of tasks). Also returns
-    /// that size. With tiles as large as the memory limit allows, the whole job could be one task.
+    /// this size. The tiles are smaller than the memory limit allows, because otherwise a job could be one task.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -94,7 +94,7 @@ impl Job {
     }
 }
 
-/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, if chunks allow.
+/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, if the chunks are small enough.
 pub(crate) fn numbered(
     job: &Job,
     groups: &[TaskGroup],
@@ -141,7 +141,7 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// The number of elements written of each partly written chunk. The key is the tensor and the chunk's first position.
+/// For each partly written chunk, the number of written elements. The key is the tensor and the chunk's first position.
 #[derive(Default)]
 struct BegunChunks {
     begun: BTreeMap<(usize, usize), usize>,

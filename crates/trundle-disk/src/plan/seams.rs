@@ -23,7 +23,7 @@ pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {
     seams_with(program, &|_, _| None)
 }
 
-/// Like [`all_seams`], but also with the indices at which a new chunk of a chunked input begins.
+/// Returns the seams as [`all_seams`] does, and the indices at which a new chunk of a chunked input begins.
 pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
     seams_with(program, &|id, axis| {
         let own = in_chunks.iter().find(|own| own.tensor == id)?;
@@ -33,7 +33,7 @@ pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>
     })
 }
 
-/// The known seams of a tensor along an axis; `None` to search its sources.
+/// A function that returns the known seams of a tensor along an axis; `None` if its sources must be searched.
 type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
 
 fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {

@@ -19,7 +19,7 @@ pub struct Storage {
     pub bytes_per_second: f64,
     /// The time of a request in addition to the time for its bytes, in seconds.
     pub request_seconds: f64,
-    /// The number of requests that are served concurrently.
+    /// The number of requests that the storage serves at once.
     pub in_flight: usize,
 }
 
@@ -44,12 +44,12 @@ const ALIGNMENT: usize = 4096;
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
-/// If a measurement is slower than these limits, something is broken.
+/// The limits of slow disks. A slower measurement is wrong.
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
-/// The highest rate that a measurement gives. The probe only reads, but half of a movement's bytes are written, and
-/// disks that read faster do not sustain that rate for writes. A guess from data sheets of 2025.
+/// The highest rate that a measurement gives. The probe only reads, but a movement also writes, and disks that read
+/// faster do not write at that rate for long. A guess from data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
 impl Storage {
@@ -83,7 +83,7 @@ impl Storage {
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
         }
-        // Data that is not yet on the disk would be read from memory. If the sync fails, later reads report the
+        // Without the sync, the probe would read recent data from memory. If the sync fails, later reads report the
         // problem.
         let _ = file.sync_data();
         let past_cache = past_cache(file);
@@ -131,8 +131,8 @@ impl Storage {
     }
 }
 
-/// The cost model of passes and tiles: storage and codecs. Decoding a chunk again for another tile can take longer than
-/// writing an intermediate in another order.
+/// The cost model of passes and tiles. It includes codecs, because decoding a chunk again for another tile can take
+/// longer than writing an intermediate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) storage: Storage,

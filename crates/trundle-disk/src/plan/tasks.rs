@@ -28,11 +28,11 @@ pub(crate) struct Task {
 
 trundle::internal::fingerprint!(struct Task { tensor, pass, tile });
 
-/// The least size of a batch in bytes. Smaller batches would not keep the disk busy.
+/// The minimum size of a batch in bytes. Smaller batches do not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// The least number of chunks in a batch, unless half of the memory is not enough. At the end of each batch, threads
-/// wait for the last chunk, which matters if coding takes longer than the disk.
+/// The minimum number of chunks in a batch, if they fit in half of the memory. At the end of each batch, threads wait
+/// for the last chunk, which matters if codecs are slower than the disk.
 const CODED_CHUNKS: usize = 16;
 
 /// Returns the groups of a job. Tensors with one pass share a group, unless their encoded chunks are copied.
@@ -44,7 +44,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             let tiles = 0..each.file_passes[pass].tiles.len();
             tiles.map(move |tile| Task { tensor, pass, tile })
         };
-        // Copied encoded chunks are one group, whatever passes decoding would need.
+        // Copied encoded chunks are one group, even if decoding would need several passes.
         let passes = if each.encoded().is_some() { 1 } else { each.file_passes.len() };
         if passes == 1 && each.encoded().is_none() {
             together.tasks.extend(tasks(0));

@@ -39,7 +39,7 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
-    /// Plans the file passes for these resources, also if they were planned for others.
+    /// Plans the file passes for these resources, and replaces earlier plans.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
         let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
@@ -76,7 +76,7 @@ impl TensorJob {
         self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
     }
 
-    /// Returns whether the output has the same bytes in the same order.
+    /// Returns whether the data of the output has the source's bytes in the same order.
     pub fn is_copy(&self) -> bool {
         self.movement.is_copy()
     }
@@ -114,7 +114,7 @@ impl TensorJob {
     }
 
     /// Returns, for each file pass, the number of tiles and the mean bytes of a contiguous read and of a contiguous
-    /// write; empty if the tensor is read whole.
+    /// write. Empty if the tensor is moved as a whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
@@ -163,7 +163,7 @@ pub(crate) struct Unplanned {
     job: TensorJob,
     /// The index map of the chain; `None` if there are several sources, or if the byte order changes.
     map: Option<IndexMap>,
-    /// The default chunk sizes; `None` unless the caller gave them.
+    /// The default chunk sizes, if the caller gave them.
     chunk: Option<Vec<usize>>,
     /// The encoding of the single source, with its axes in the order of the output.
     encoding: Option<Encoding>,
@@ -171,9 +171,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to `inputs`, which are the job's inputs from index `first`, beginning with the main one. Without
-    /// an `order`, the output is row-major, or column-major if its header can state that and no element moves.
-    /// Otherwise the bytes are written in this order, which no header states.
+    /// Applies `chain` to `inputs`, which are the job's inputs from index `first` on; the first is the main one.
+    /// Without an `order`, the output is row-major, or column-major if its header can state that and no element moves.
+    /// With an `order`, the output has this order, although no header states it.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -232,7 +232,7 @@ impl Unplanned {
         })
     }
 
-    /// Makes a tensor of a program, whose inputs are the job's inputs from index `first`.
+    /// Makes a tensor of a program. The program's inputs are the job's inputs from index `first` on.
     pub(crate) fn assembled(
         output: &Assembled<'_>,
         inputs: &[JobInput],
@@ -280,7 +280,7 @@ impl Unplanned {
         (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
     }
 
-    /// Returns the name, and the annotations, which the format may be unable to keep.
+    /// Returns the name and the annotations. The format may be unable to keep the annotations.
     pub(crate) fn annotated(&self) -> (&str, &Annotations) {
         (&self.job.name, &self.annotations)
     }
@@ -289,7 +289,7 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's if they still fit.
+    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit.
     pub(crate) fn chunking(
         &self,
         format: &Format,
@@ -345,7 +345,8 @@ impl Unplanned {
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// Returns the chunking of the single source with the source's element order. A chunk may be longer than an axis.
+    /// Returns the chunks of the single source, with its order of the elements in a chunk. A chunk may be longer than
+    /// an axis.
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
             let [source] = &self.job.movement.in_chunks[..] else { return None };

@@ -23,14 +23,14 @@ trundle::internal::fingerprint!(struct Tile { out, sources });
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) unit: usize,
-    /// The most bytes of a tile's sources and output together, with the plans of its spans.
+    /// The maximum size in bytes of a tile: its sources, its output and the plans of its spans.
     pub(crate) bytes: usize,
 }
 
 /// The memory for a tile that reads one input: its entry in the list of tiles, and its task.
 const TILE_BYTES: usize = 256;
 
-/// The most memory of the plan and the I/O requests of a span, the part of a tile in one chunk of the output.
+/// The maximum memory for the plan and the I/O requests of a span: the part of a tile in one chunk of the output.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
 /// The number of spans of a tile that do not count against the budget.
@@ -42,8 +42,8 @@ const LISTS_SHARE: usize = 32;
 /// This many tiles are allowed even if the budget is too small for their list.
 const LEAST_TILES: usize = 1 << 14;
 
-/// Returns the smallest budget with which the list of tiles fits in its share of the budget, if a pass reads and writes
-/// `bytes` in all. A smaller budget makes the tiles smaller, and the list longer.
+/// Returns the smallest budget whose share for the list of tiles is enough for a pass that reads and writes `bytes` in
+/// all. A smaller budget makes the tiles smaller and the list longer.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
@@ -87,7 +87,7 @@ impl Tile {
         read.fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements that are actually read: whole chunks, even if the tile needs only a part.
+    /// Returns the number of elements that are read. They include whole chunks of which the tile needs only a part.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)
@@ -148,7 +148,7 @@ pub(crate) fn bands(
     fitting(program, cut_boxes(axes, budget)?, to, budget)
 }
 
-/// Cuts a box into bands for a pass that copies without reordering: the source of each band is the same box.
+/// Cuts a box into bands for a pass that does not reorder elements: the source of each band is the same box.
 pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<Vec<Tile>> {
     let steps = band_steps(within, budget.elements())?;
     let axes = within.iter().map(|range| vec![range.start, range.end]).zip(steps);
@@ -188,8 +188,8 @@ struct Axis<'a> {
     edges: &'a [usize],
 }
 
-/// Returns the cuts of an axis: at its seams, and so that no part is longer than `step`. An axis of at most `step`
-/// indices is not cut, not even at seams.
+/// Returns the cuts of an axis: at its seams, and where a part would be longer than `step`. An axis of at most `step`
+/// indices has no cuts, even if it has seams.
 fn cut(axis: &Axis<'_>) -> Vec<usize> {
     let Axis { seams, step, edges } = axis;
     let (begin, end) = (seams[0], seams[seams.len() - 1]);
@@ -280,7 +280,7 @@ fn fitting(
     Some(tiles)
 }
 
-/// Halves a box along the axis for which the halves read the least; `None` for a single element.
+/// Halves a box along the axis for which the halves read the fewest elements. Returns `None` for a single element.
 fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let halved = |axis: usize| {
         let range = &out[axis];
@@ -298,8 +298,8 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If each cut leaves a half whose sources are not boxes, prefer an axis on which the sources of a single index are
-    // boxes.
+    // If the sources of some half are not boxes for every cut, prefer an axis on which the sources of a single index
+    // are boxes.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
