@@ -138,7 +138,7 @@ impl Layout {
     /// Returns `None` if the result cannot be described by strides, for example because rows with gaps between them
     /// would be merged.
     ///
-    /// Law: the n-th element in row-major order is at the same byte in both layouts.
+    /// The n-th element in row-major order is at the same byte in both layouts.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() != shape.elements() {
             return None;
@@ -163,7 +163,8 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Merges adjacent axes whose elements have one common stride, into runs with a size and a stride in bytes.
+    /// Merges adjacent axes whose elements have one common stride. Returns the size and the stride in bytes of each
+    /// run.
     ///
     /// The tensor must not be empty; axes of size 1 are omitted.
     pub fn runs(&self) -> Vec<(usize, isize)> {
@@ -199,8 +200,8 @@ impl Layout {
         self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
-    /// The range of bytes from the start of the first to the end of the last element in memory, for elements of `width`
-    /// bytes. It is empty for an empty tensor.
+    /// Returns the range of bytes from the start of the first to the end of the last element in memory, for elements of
+    /// `width` bytes. The range is empty for an empty tensor.
     ///
     /// The range may begin before the buffer: see [`Layout::check_within`].
     ///
@@ -225,7 +226,8 @@ impl Layout {
         })
     }
 
-    /// Checks that all elements of this width lie within a buffer of `buffer` bytes. Errors call the tensor `argument`.
+    /// Checks that all elements of this width lie within a buffer of `buffer` bytes. `argument` is the name of the
+    /// tensor in errors.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`], or [`LayoutError::PackedOutOfBounds`] for sub-byte elements, if an element lies
@@ -294,8 +296,8 @@ struct Reach {
     most: u128,
 }
 
-/// Whether each stride is at least the extent of all axes after it. If the axes are sorted by decreasing stride, this
-/// is true for every slice and permutation of a contiguous layout.
+/// Returns whether each stride is at least the extent of all axes after it. If the axes are sorted by decreasing
+/// stride, this is true for every slice and permutation of a contiguous layout.
 fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
     axes.rev().all(|axis| {
@@ -305,9 +307,11 @@ fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     })
 }
 
-/// Whether two elements at different indices are less than `width` bytes apart; also true if no `steps` remain.
-/// Searches for a difference d ≠ 0 with |d[axis]| ≤ most and |Σ stride · d| < width. Its first nonzero entry can be
-/// assumed positive.
+/// Returns whether two elements at different indices are less than `width` bytes apart. If no `steps` remain, the
+/// search ends and returns true, so that the layout is refused.
+///
+/// It searches for a difference d ≠ 0 with |d[axis]| ≤ most and |Σ stride · d| < width. With d, -d is a solution, too,
+/// so it is enough to search for a d whose first nonzero entry is positive.
 fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     let Some((outer, inner)) = axes.split_first() else { return false };
     let reach: u128 = inner.iter().map(|axis| axis.stride * axis.most).sum();
@@ -323,7 +327,8 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     })
 }
 
-/// Whether there is a d on `axes`, which may be zero, with |distance + Σ stride · d| < width.
+/// Returns whether there is a d on `axes`, which may be zero, with |distance + Σ stride · d| < width; also true if no
+/// `steps` remain.
 fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
     if *steps == 0 {
         return true;

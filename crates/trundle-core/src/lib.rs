@@ -1,6 +1,6 @@
-//! The device-independent core of trundle: describes data movements, without memory, threads or files.
+//! The device-independent core of trundle. It describes how elements move; other crates move them.
 //!
-//! Three types say which source element each destination element gets. An [`Op`] has the parameters of an
+//! Three types describe which source element each destination element gets. An [`Op`] has the parameters of an
 //! operator's specification, an [`IndexMap`] maps coordinates to coordinates, and a [`Move`] has byte offsets.
 //! A [`Backend`] turns a move into a plan and runs the plan. A [`Program`] describes several tensors and how
 //! each is made from others.

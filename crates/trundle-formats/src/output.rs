@@ -23,13 +23,13 @@ use crate::{
 /// The longest chain of symbolic links that is followed: Linux's limit.
 const MAX_LINKS: usize = 40;
 
-/// An output that is being written: a file, or the folder of a format whose files are folders.
+/// An output that is being written: a file, or a folder for a Zarr store.
 ///
 /// Until [`Output::finish`] renames it, the output has a temporary name in the same folder. Dropping it earlier removes
 /// it.
 ///
-/// A symbolic link stays, and its target is replaced. A file that replaces another one gets its permissions; other
-/// files get the default permissions. Pipes, devices and stdout are written directly.
+/// If the path is a symbolic link, the link stays and its target is replaced. If a file replaces an old file, it gets
+/// the old file's permissions; a new file gets the default permissions. Pipes, devices and stdout are written directly.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,

@@ -540,7 +540,8 @@ mod tests {
         all
     }
 
-    /// Returns calls with the name of a parameter. Each call differs from an earlier one only in this parameter.
+    /// Returns calls that must have different plans, each with the name of the parameter in which it differs from an
+    /// earlier call.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, PlanKey<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
