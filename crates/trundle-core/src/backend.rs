@@ -51,7 +51,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
-    /// Nothing has been written then.
+    /// In this case, `dst` is unchanged.
     fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
         self.run_while(plan, src, dst, &|| true)
     }
@@ -62,8 +62,8 @@ pub trait Backend {
     /// returned false, no thread starts another part, and this function returns when the running parts have ended.
     ///
     /// # Errors
-    /// The errors of [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. Any of
-    /// the elements may have been written then.
+    /// The errors of [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. In
+    /// this case, any of the elements may have been written.
     fn run_while(
         &self,
         plan: &Self::Plan,

@@ -174,8 +174,8 @@ pub fn flip_in_place<T: Copy + 'static>(
 
 /// Rotates `data` by 90 degrees, `k` times, in the plane of two axes.
 ///
-/// The rotation is from the first axis towards the second, or back with a negative `k`. Negative axes count from the
-/// end. After an odd number of rotations, the sizes of the two axes are swapped.
+/// The rotation is from the first axis towards the second; with a negative `k`, it is in the other direction. Negative
+/// axes count from the end. After an odd number of rotations, the sizes of the two axes are swapped.
 ///
 /// Source: numpy's `rot90`.
 ///
@@ -227,7 +227,7 @@ pub fn rot90_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
-/// Reverses the first elements of each row along `axis`, and keeps the others. `lengths` says how many for each row.
+/// Reverses the first elements of each row along `axis`, and keeps the others. `lengths` has their number for each row.
 ///
 /// A row consists of the elements with the same indices on all other axes. `lengths` is a tensor of u32 or u64 with the
 /// shape of `data`, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row. A negative

@@ -87,7 +87,7 @@ pub fn stack_into<T: Copy + 'static>(
 /// Pads a tensor with a constant.
 ///
 /// `widths` has the numbers of elements before and after the tensor on each axis. `value` is one element: a slice of
-/// length 1, or its bytes if the tensor is of bytes with another element type.
+/// length 1. If `T` is `u8` but the element type is not, `value` has the bytes of one element.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -239,7 +239,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         Ok(buffer.into())
     }
 
-    /// Ignores the bytes of the constant in the program: a value of `T` may have uninitialised bytes.
+    /// Ignores the bytes of the constant in the program, because a value of `T` may have uninitialised bytes.
     fn buffer_of(&self, _: &[u8]) -> Result<Box<[T]>> {
         Ok(self.fill.into())
     }

@@ -35,12 +35,13 @@ impl StepMoves {
     }
 }
 
-/// What to do with a tensor that has too many boxes for one move.
+/// The treatment of a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// In tiles, between contiguous buffers.
+    /// The tensor is moved in tiles, between contiguous buffers.
     Tiles,
-    /// By one move of the composed maps. Requires that each tensor of the program is moved from the previous one.
+    /// The tensor is made by one move of the composed maps. Each tensor of the program must be moved from the previous
+    /// one.
     Directly,
 }
 
@@ -171,7 +172,7 @@ impl ProgramMoves {
         temporary_bytes(&self.steps().collect::<Vec<_>>(), &self.constants())
     }
 
-    /// The only move, if there is just one, from the first input to the output.
+    /// Returns the move if there is only one, from the first input to the output.
     pub fn only_move(&self) -> Option<&Move> {
         match &self.steps[..] {
             [
@@ -197,7 +198,7 @@ struct Lowering<'a> {
     layouts: Option<Layouts<'a>>,
     budget: Budget,
     too_many: TooMany,
-    /// The inputs that are made contiguous first.
+    /// The inputs that a copy first makes contiguous.
     contiguous: BTreeSet<TensorId>,
     constant_of: BTreeMap<TensorId, usize>,
     moves: ProgramMoves,
@@ -301,7 +302,7 @@ impl Lowering<'_> {
         self.moves.steps.push(Step { source, target, work });
     }
 
-    /// Inputs and constants are read from their own buffer, even if they are outputs.
+    /// Returns the buffer of a tensor. Inputs and constants have their own buffer, even if they are outputs.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -320,7 +321,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The buffer to read a tensor from, which is made contiguous if it is not.
+    /// Returns the buffer from which to read a tensor, and makes it contiguous if necessary.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -366,8 +367,8 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
 /// One pass over memory, which usually runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
-    /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only part of an
-    /// operator.
+    /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only a part of
+    /// an operator.
     pub stages: Range<usize>,
     /// The map from indices of the pass's output to indices of its input.
     pub map: IndexMap,
@@ -444,8 +445,8 @@ pub(crate) fn chain_passes(
 
 /// Joins neighbouring passes whose composed map can run as one.
 ///
-/// A program is pulled back through one map after another, so an intermediate map may need a pass although the composed
-/// map does not. For example, a slice with a step cannot be pulled back through partly reversed rows.
+/// The maps of a program are composed one after another. So an intermediate map may need its own pass although the
+/// composed map does not. For example, a slice with a step cannot be pulled back through partly reversed rows.
 fn joined(
     (passes, moves): (Vec<ChainPass>, Vec<Move>),
     width: Width,

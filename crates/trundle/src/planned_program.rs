@@ -39,11 +39,11 @@ pub struct PlannedProgram<B: Backend> {
 pub struct PlannedPass {
     /// The tensor that the pass writes.
     pub target: TensorId,
-    /// One part, which is a step of the runner, for each tensor that the pass reads.
+    /// One part for each tensor that the pass reads. A part is a step of the runner.
     pub parts: Vec<PlannedPart>,
-    /// The program's tensors between those that the pass reads and the target. The pass does not write them.
+    /// The program's tensors between the tensors that the pass reads and the target. The pass does not write them.
     pub via: Vec<TensorId>,
-    /// The tensors whose memory can be freed after this pass: earlier passes or this one wrote them, they are not
+    /// The tensors whose memory can be freed after this pass. This pass or an earlier one wrote them, they are not
     /// outputs, and no later pass reads them.
     pub released: Vec<TensorId>,
 }
@@ -53,7 +53,7 @@ pub struct PlannedPass {
 pub struct PlannedPart {
     /// The tensor that the part reads.
     pub from: TensorId,
-    /// The move; `None` if the budget does not allow as many boxes as it needs. The tensor is then moved in tiles.
+    /// The move. `None` if it would need more boxes than the budget allows; then the tensor is moved in tiles.
     pub work: Option<Move>,
     /// The index of the step in the runner.
     pub step: usize,
@@ -72,7 +72,7 @@ impl<B: Backend> PlannedProgram<B> {
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// Plans like [`PlannedProgram::new`], with another budget.
+    /// Plans all outputs as in [`PlannedProgram::new`], with another budget.
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -104,7 +104,7 @@ impl<B: Backend> PlannedProgram<B> {
         &self.passes
     }
 
-    /// The tensor of each output of the runner, listed once even if it is several outputs of the program.
+    /// The tensor of each output of the runner. A tensor that is several outputs of the program occurs once.
     pub fn outputs(&self) -> &[TensorId] {
         &self.outputs
     }

@@ -10,8 +10,8 @@ use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
 /// A [`Program`] with one output, planned for the layouts of its inputs and its output.
 ///
-/// Use a program plan to move several tensors, or tensors and constants, into one. It runs on bytes, as often as you
-/// like.
+/// Use a program plan to move several tensors, or tensors and constants, into one. You can run it on bytes, any number
+/// of times.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -39,7 +39,7 @@ pub struct ProgramPlan {
 impl ProgramPlan {
     /// Plans the only output of `program`, for inputs and an output of these layouts.
     ///
-    /// `threads` is the maximum number of threads; with `None` it is [the default](crate::threads).
+    /// `threads` is the maximum number of threads; `None` means [the default](crate::threads).
     ///
     /// # Errors
     /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program does not have exactly one output,
@@ -61,7 +61,7 @@ impl ProgramPlan {
         Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
-    /// Plans like [`ProgramPlan::new`], for contiguous row-major inputs and output.
+    /// Plans `program` as in [`ProgramPlan::new`], for contiguous row-major inputs and output.
     ///
     /// # Errors
     /// As [`ProgramPlan::new`].
@@ -79,8 +79,8 @@ impl ProgramPlan {
 
     /// Allocates the memory for intermediate tensors now instead of in the first run.
     ///
-    /// Runs then allocate only if several threads run the plan at once, or if a move is cut into tiles, which are
-    /// planned when they are moved.
+    /// Later runs allocate only if several threads run the plan at once, or if a move is cut into tiles: each run plans
+    /// the tiles again.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -95,8 +95,8 @@ impl ProgramPlan {
     /// layouts. Bytes of `out` outside the elements stay unchanged.
     ///
     /// # Errors
-    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing or too short for its planned layout.
-    /// Nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
+    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing or too short for its planned layout. In
+    /// this case, `out` is unchanged. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
     /// intermediate tensors.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
@@ -106,8 +106,8 @@ impl ProgramPlan {
     /// [`Plan::run_while`](crate::Plan::run_while).
     ///
     /// # Errors
-    /// The errors of [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false. `out` may
-    /// be partly written then.
+    /// The errors of [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false. In this
+    /// case, `out` may be partly written.
     pub fn run_while(
         &self,
         inputs: &[&[u8]],

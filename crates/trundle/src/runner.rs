@@ -13,13 +13,13 @@ use crate::internal::few::with_list;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BufferId {
-    /// A buffer of the caller that is read.
+    /// A buffer of the caller that steps read.
     Input(usize),
     /// A buffer that the runner owns and fills when it is created.
     Constant(usize),
-    /// A buffer that the runner owns, written by some steps and read by later ones.
+    /// A buffer that the runner owns. Some steps write it, and later steps read it.
     Temporary(usize),
-    /// A buffer of the caller that is written.
+    /// A buffer of the caller that steps write.
     Output(usize),
 }
 
@@ -38,9 +38,9 @@ impl fmt::Display for BufferId {
 /// One step of a [`Runner`], from one buffer to another. Several steps may write parts of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {
-    /// The buffer that is read.
+    /// The buffer that the step reads.
     pub source: BufferId,
-    /// The buffer that is written.
+    /// The buffer that the step writes.
     pub target: BufferId,
     /// The move, or its plan.
     pub work: Work,
@@ -79,7 +79,7 @@ pub enum Plans<B: Backend> {
     One(B::Plan),
     /// One plan for each tile, made when the tile is moved, and then dropped.
     Tiles(Tiles),
-    /// One plan for all steps to the same target, which it writes completely from the listed sources.
+    /// One plan for all steps to the same target. It writes the whole target from the listed sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
     /// No plan: this step is part of the [`Plans::Pass`] of another step to the same target.
     Along,
@@ -111,7 +111,7 @@ pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) ->
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
-/// Says whether a run continues; `None` if it cannot be stopped.
+/// A function that returns whether a run continues; `None` if the run cannot be stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Runs a list of moves in order, any number of times.
@@ -241,11 +241,12 @@ impl<B: Backend> Runner<B> {
     ///
     /// Bytes of `outputs` outside the elements stay unchanged, and so do bits that sub-byte elements do not use.
     ///
-    /// A run allocates the plans of tiles. It allocates temporary buffers if it is the first run, or if another thread
-    /// runs the same runner.
+    /// A run allocates the plans of tiles. The first run also allocates the temporary buffers, and so does a run while
+    /// another thread uses the same runner.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps. Nothing has been written then.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps. In this case, `outputs` are
+    /// unchanged.
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for temporary buffers.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
@@ -255,8 +256,8 @@ impl<B: Backend> Runner<B> {
     /// Runs as [`Runner::run`] until all steps are finished or `go_on` returns false, see [`Backend::run_while`].
     ///
     /// # Errors
-    /// The errors of [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false.
-    /// `outputs` may be partly written then.
+    /// The errors of [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. In this
+    /// case, `outputs` may be partly written.
     pub fn run_while(
         &self,
         inputs: &[&B::Buffer],
@@ -324,7 +325,7 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// `None` if the buffer is neither an input nor a constant.
+    /// Returns `None` if the buffer is neither an input nor a constant.
     fn given<'a>(&'a self, id: BufferId, inputs: &[&'a B::Buffer]) -> Option<&'a B::Buffer> {
         match id {
             BufferId::Input(index) => Some(inputs[index]),
@@ -388,7 +389,7 @@ impl<B: Backend> Runner<B> {
         Buffers { inputs, constants: &self.constants, temporaries, outputs }
     }
 
-    /// Checks only inputs if `outputs` is `None`.
+    /// Checks the sizes of the buffers. If `outputs` is `None`, checks only the inputs.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.least_bytes {
             let (argument, buffer) = match (*id, outputs) {
@@ -505,8 +506,8 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
         let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
-        // At most one source of the pass may be written by steps. The plan runs at the step that reads this source:
-        // before, it may be unwritten; later, its memory may be reused.
+        // Steps may write at most one source of the pass. The plan runs at the step that reads this source: before this
+        // step, the source may be unwritten; after it, another buffer may use its memory.
         let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
         let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
         let by = written.next().unwrap_or(0);
@@ -523,14 +524,14 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
 /// Lifetimes of the buffers of a step, for a run that allocates them.
 struct Life {
     target_bytes: usize,
-    /// Whether this is the last step that reads the source, a temporary buffer.
+    /// Whether the source is a temporary buffer that no later step reads.
     ends_source: bool,
 }
 
 #[derive(Default)]
 struct Use {
     bytes: usize,
-    /// Moves write no byte twice.
+    /// The number of bytes of the buffer that steps write. No byte is written twice.
     written: usize,
     last_read: Option<usize>,
 }
@@ -577,7 +578,7 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
     uses
 }
 
-/// Assigns temporary buffers to slots: pieces of memory, whose sizes in bytes are returned too.
+/// Assigns temporary buffers to slots, which are pieces of memory. Also returns the sizes of the slots in bytes.
 ///
 /// A slot is free after the last step that reads its buffer.
 fn slots(

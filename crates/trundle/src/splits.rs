@@ -45,8 +45,8 @@ pub fn split<T: Copy + 'static>(
 /// # Errors
 /// The errors of [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
-/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. Nothing has been
-/// written to any part then.
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. In these cases,
+/// all parts are unchanged.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,

@@ -1,4 +1,4 @@
-//! Errors, with the name of the tensor and the values.
+//! Errors, which name the tensor and contain the wrong values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use super::FeatureLevel;
 /// The result of fallible functions of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why a descriptor was refused. Nothing has been written then.
+/// The reason why a descriptor was refused. The call has written nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
