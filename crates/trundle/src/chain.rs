@@ -410,7 +410,7 @@ impl FromStr for Chain {
 impl fmt::Display for Chain {
     /// Writes the operators as stages of the chain language; `{:#}` abbreviates long lists of lengths.
     ///
-    /// Law: without `#`, the output parses to an equal chain. Exceptions are the empty chain, operators that are not in
+    /// Without `#`, the output parses to an equal chain. Exceptions are the empty chain, operators that are not in
     /// the chain language (`gather_nd`), lengths that are a tensor, and indices with several axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (stage, op) in self.ops.iter().enumerate() {

@@ -9,19 +9,18 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order of sub-byte elements in their bytes, an extension of DirectML. `None` stands for the order of
-    /// [`DType::packing`], and is required for types of whole bytes.
+    /// The order of sub-byte elements in their bytes, an extension of DirectML. `None` means the order of
+    /// [`DType::packing`]. For types of whole bytes, it must be `None`.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
-    /// The stride of each axis, in elements. A stride of 0 repeats elements. `None` stands for row-major order without
-    /// gaps.
+    /// The stride of each axis, in elements. A stride of 0 repeats elements. `None` means row-major order without gaps.
     pub strides: Option<&'a [u32]>,
     /// The size of the buffer in bytes.
     pub total_tensor_size_in_bytes: u64,
 }
 
-/// Buffer sizes are multiples of this.
+/// Buffer sizes are multiples of this number of bytes.
 const GRAIN_BYTES: u128 = 4;
 
 impl BufferTensorDesc<'_> {
@@ -30,8 +29,8 @@ impl BufferTensorDesc<'_> {
     /// This is the size of `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes, or 0 without
     /// elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which, unlike this function, may overflow,
-    /// because it computes the index of the last element with 32 bits.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function can overflow, because it
+    /// computes the index of the last element with 32 bits; this one cannot.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,

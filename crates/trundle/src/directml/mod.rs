@@ -1,5 +1,5 @@
-//! DirectML's operator that reverses subsequences, with its descriptors of buffers, which can be checked against a
-//! feature level.
+//! DirectML's operator that reverses subsequences, with its buffer descriptors, and checks whether a feature level
+//! supports them.
 //!
 //! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and `DML_BUFFER_TENSOR_DESC`. Members have the
 //! same names here.

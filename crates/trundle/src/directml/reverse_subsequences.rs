@@ -10,7 +10,7 @@ use super::feature_level::Support;
 use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 use crate::functions::check_dtype;
 
-/// Reverses the first elements of each row along an axis, as many as the row's own length, and keeps the others.
+/// Reverses the first n elements of each row along an axis, and keeps the others. Each row has its own n, its length.
 ///
 /// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
 /// reverses the whole row.
@@ -48,14 +48,14 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from `input` to `output`, which are the bytes of buffers.
+    /// Moves the elements from `input` to `output`. Both are the bytes of buffers that the descriptors describe.
     ///
     /// Bytes of `output` outside the elements stay unchanged.
     ///
     /// # Errors
     /// The errors of [`check`](Self::check) without a level, and
-    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is too short for its tensor. Nothing
-    /// has been written after an error.
+    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is too short for its tensor. After an
+    /// error, `output` is unchanged.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
         let bytes = [input.len(), lengths.len(), output.len()];

@@ -41,7 +41,7 @@
 //!   arguments. `_` is the result of the previous stages; every stage after the first must take it. In the first stage,
 //!   `_` is the chain's unnamed input. If the first stage lacks `_`, all inputs of the chain have names.
 //!
-//! Law: `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. Exceptions: `{:#}`
+//! `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. Exceptions: `{:#}`
 //! abbreviates long lists of lengths, lengths with a shape are printed as a list, and a
 //! [`Rearrange`](trundle_core::ops::Rearrange) that only permutes axes parses as a transpose.
 //!
