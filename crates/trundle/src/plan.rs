@@ -17,7 +17,7 @@ use crate::planned::run_in_turn;
 /// If the plan has several passes, each pass except the last writes an intermediate tensor. [`Plan::run`] does not
 /// allocate memory for these tensors, but [`Plan::run_slice`] and similar methods do.
 ///
-/// `{plan}` prints, for each pass, the operators and the types of [`lowering`](crate::lowering).
+/// `{plan}` prints the operators, the index map, the [`Move`] and the [`CpuPlan`] of each pass.
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};

@@ -79,8 +79,8 @@ pub struct PlanOptions {
     pub shards: Option<ChunkSizes>,
     /// The codecs of written chunks. If `None`, they are the source's codecs, or the format's if the source has none.
     pub codecs: Option<Codecs>,
-    /// Whether to copy all chunks without decoding them. A new order of the axes is then stated by the codec
-    /// `transpose`. Movements that need decoding are refused.
+    /// Whether to copy all chunks without decoding them. The codec `transpose` then states a new order
+    /// of the axes. Movements that need decoding are refused.
     pub metadata_only: bool,
 }
 
