@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::concatenated::Concatenated;
 use crate::error::is_stream;
-use crate::gunzip::{Gunzip, Packed};
+use crate::gunzip::{MOST_INFLATED, Packed};
 use crate::names::check_relative;
 use crate::output::folder_of;
 use crate::{Blob, Problem, is_url};
@@ -105,26 +105,25 @@ impl Source {
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
         let Source { name, files, input, position } = self;
-        let input = match input {
-            Input::File { file, .. } => Input::Packed(Packed::new(Arc::new(file), position)),
-            Input::Memory(bytes) => Input::Packed(Packed::new(Arc::new(bytes), position)),
-            other => {
-                let rest =
-                    Source { name: String::new(), files: Vec::new(), input: other, position };
-                Input::Stream(Box::new(Gunzip::new(rest)))
+        let packed = match input {
+            Input::File { file, .. } => Packed::new(Arc::new(file), position),
+            Input::Memory(bytes) => Packed::new(Arc::new(bytes), position),
+            input => {
+                Packed::stream(Source { name: name.clone(), files: Vec::new(), input, position })
             }
         };
+        let input = Input::Packed(packed);
         Source { name, files, input, position: 0 }
     }
 
     /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,
-    /// unless they are [compressed](Source::packed_bytes).
+    /// unless they are [compressed](Source::is_packed).
     pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
             Input::Memory(bytes) => Some(bytes),
             Input::Concatenated(bytes) => Some(bytes),
-            Input::Packed(packed) => Some(&*packed.blob),
+            Input::Packed(packed) => packed.blob.as_deref(),
             Input::Stream(_) => None,
         }
     }
@@ -144,10 +143,15 @@ impl Source {
         &self.files
     }
 
-    /// Returns the size of the compressed data in bytes, if this is not a stream.
-    pub(crate) fn packed_bytes(&self) -> Option<u64> {
+    /// Returns whether the bytes are decompressed while they are read.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.input, Input::Packed(_))
+    }
+
+    /// Returns the most bytes to which the input can decompress, if it is compressed and its length is known.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
         match &self.input {
-            Input::Packed(packed) => packed.bytes().ok(),
+            Input::Packed(packed) => Some(packed.bytes()?.saturating_mul(MOST_INFLATED)),
             _ => None,
         }
     }
@@ -170,22 +174,23 @@ impl Source {
     /// Moves to an offset from the start. A stream only moves forwards, by reading. Compressed data is read from its
     /// start again to move backwards.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
+        let is_behind = offset < self.position;
         match &mut self.input {
-            Input::Stream(_) if self.position > offset => {
+            Input::File { .. } | Input::Memory(_) => {
+                self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
+            }
+            Input::Concatenated(_) => self.position = offset,
+            Input::Packed(packed) if is_behind && packed.blob.is_some() => {
+                packed.restart();
+                self.position = 0;
+            }
+            Input::Packed(_) | Input::Stream(_) if is_behind => {
                 return Err(Problem::reading(io::Error::new(
                     io::ErrorKind::NotSeekable,
                     format!("a stream at byte {} cannot go to byte {offset}", self.position),
                 )));
             }
-            Input::Packed(packed) if self.position > offset => {
-                packed.restart();
-                self.position = 0;
-            }
             Input::Packed(_) | Input::Stream(_) => {}
-            Input::Concatenated(_) => self.position = offset,
-            Input::File { .. } | Input::Memory(_) => {
-                self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
-            }
         }
         let between = offset - self.position;
         io::copy(&mut self.take(between), &mut io::sink()).map_err(Problem::reading)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::contents::{Contents, Listing};
-use crate::gunzip::MOST_INFLATED;
+use crate::error::in_bytes;
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress};
 
@@ -42,7 +42,7 @@ impl Uncompressed {
         trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
-        if source.packed_bytes().is_some() {
+        if source.is_packed() {
             header.data_offset = None;
         }
         let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
@@ -70,12 +70,12 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
-        let needed = start.saturating_add(bytes);
-        if let Some(packed) = source.packed_bytes()
-            && packed.saturating_mul(MOST_INFLATED) < needed
-        {
-            let why = format!("{packed} bytes of gzip data cannot hold {needed}");
-            return Err(Problem::Malformed(why));
+        let expected = start.saturating_add(bytes);
+        if let Some(most) = source.most_bytes().filter(|most| *most < expected) {
+            return Err(Problem::Malformed(format!(
+                "the gzip data should have {}, but is too short for more than {most}",
+                in_bytes(expected)
+            )));
         }
         Ok(Box::new(Uncompressed { listing, source, start, bytes, trailing }))
     }
@@ -98,9 +98,7 @@ impl Uncompressed {
             TrailingBytes::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
             }
-            TrailingBytes::Ignored if self.source.packed_bytes().is_some() => {
-                self.source.ends().map(drop)
-            }
+            TrailingBytes::Ignored if self.source.is_packed() => self.source.ends().map(drop),
             _ => Ok(()),
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::map::Entry;
@@ -108,6 +108,10 @@ struct Merged {
 impl Merged {
     /// Adds the shard called `name`, of which the index lists the tensors `listed`.
     fn push(&mut self, name: &str, listed: &HashSet<&str>, shard: Source) -> Result<(), Problem> {
+        let format = Format::of_ending(Path::new(name)).map(Format::name);
+        if format != Some(FORMAT.name) {
+            return Err(Problem::unsupported("is not a .safetensors file"));
+        }
         for path in shard.files() {
             if let Some(other) = self.names.insert(path.clone(), name.to_owned()) {
                 return Err(Problem::Malformed(format!("is the same file as \"{other}\"")));
