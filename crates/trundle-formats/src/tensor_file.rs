@@ -31,7 +31,9 @@ fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static For
     let first = source.peek(FIRST_BYTES)?;
     let format = Format::of_start(&first, hint);
     if format.is_none() && first.starts_with(GZIP_MAGIC) {
-        return Err(Problem::unsupported("is compressed with gzip: gunzip it first"));
+        return Err(Problem::unsupported(
+            "is compressed with gzip, and is not a NIfTI image: gunzip it first",
+        ));
     }
     Ok(format.or_else(|| source.length().is_none().then_some(&FORMATS[0])))
 }
