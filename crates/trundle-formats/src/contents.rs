@@ -1,6 +1,7 @@
 //! The interface between an opened file and the reader of its format.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use crate::{Blob, Header, Problem, Progress};
 
@@ -42,6 +43,11 @@ pub(crate) trait Contents: Send {
 
     /// Returns the bytes to which [`Header::data_offset`] refers; `None` if they do not allow random access.
     fn blob(&self) -> Option<&dyn Blob>;
+
+    /// Returns the paths of the files with the data, if the reader knows them.
+    fn data_files(&self) -> &[PathBuf] {
+        &[]
+    }
 
     /// Returns whether the file contains CRC-32 values of the data.
     fn has_crc32(&self) -> bool {

@@ -63,17 +63,9 @@ pub(crate) struct FolderFormat {
     pub(crate) begin: BeginFolder,
 }
 
-/// The number of bytes that are needed to recognise a format: the length of a NIfTI-1 header, which ends with the
-/// magic.
-pub(crate) const FIRST_BYTES: usize = 348;
-
-/// The first bytes of a gzip file (RFC 1952, 2.3.1).
-pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-
-/// Returns the error for a file that is compressed with gzip.
-pub(crate) fn gzip_refused() -> Problem {
-    Problem::unsupported("is compressed with gzip: gunzip it first")
-}
+/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header of 348
+/// bytes, which may be compressed.
+pub(crate) const FIRST_BYTES: usize = 2 << 10;
 
 impl Format {
     /// Returns the name of the format, its usual file extension.

@@ -21,7 +21,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Output, Sequential, begin_finishing, overlaps};
+use trundle_formats::{Begin, Output, Sequential, begin_finishing};
 
 use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, Problem, temporary, writing};
@@ -98,7 +98,7 @@ impl Job {
             Some(asked) => asked.found(folder, &output_tag, identity.as_deref())?,
             None => None,
         };
-        let is_in_place = sources.iter().any(|source| overlaps(path, source.path));
+        let is_in_place = sources.iter().any(|source| source.is_replaced_by(path));
         if options.resume && found.is_none() && is_in_place {
             return Err(Error::of(path.display(), Problem::MaybeDone));
         }
