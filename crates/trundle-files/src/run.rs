@@ -287,11 +287,17 @@ pub(crate) fn add(report: &mut Value, more: Value) {
 }
 
 fn described(tensor: &TensorJob, file: &Path) -> Value {
-    json!({
+    let mut described = json!({
         "name": tensor.name(),
         "file": file.to_string_lossy(),
         "dtype": tensor.element().name(),
         "shape": tensor.out_shape().sizes(),
         "bytes": tensor.out_bytes(),
-    })
+    });
+    if tensor.is_stored() {
+        // The size of encoded chunks is not known.
+        described["bytes"] = Value::Null;
+        described["copied_as_stored"] = true.into();
+    }
+    described
 }
