@@ -105,7 +105,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         shards: Written::value_of(&to.shards),
         codecs: Written::value_of(&to.codecs),
         metadata_only: to.metadata_only,
-        stored: decision.stored().to_vec(),
+        stored: decision.stored(),
         ..plan_options(memory_bytes, &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
@@ -178,8 +178,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
         }
         Work::Split { axis, parts } => {
             let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
-                let parted =
-                    Parted::of(&opened[0], inputs[0].path(), named, axis, parts, format);
+                let parted = Parted::of(&opened[0], inputs[0].path(), named, axis, parts, format);
                 parted.map(Decision::Split)
             });
             (vec![split::input(request, parts)?], decide)
@@ -243,23 +242,24 @@ impl Decision {
     }
 
     /// Returns the tensors of the first input that are copied as they are stored.
-    pub(crate) fn stored(&self) -> &[usize] {
+    pub(crate) fn stored(&self) -> Vec<usize> {
         match self {
-            Decision::Chain { choice, .. } => &choice.stored,
-            Decision::Split(parted) => &parted.stored,
-            Decision::Relayout(relaid) => &relaid.stored,
-            Decision::Join(_) => &[],
+            Decision::Chain { choice, .. } => choice.stored.clone(),
+            Decision::Split(parted) => parted.stored.clone(),
+            Decision::Relayout(relaid) => relaid.stored.clone(),
+            Decision::Join(joined) => joined.stored(),
         }
     }
 
     /// Returns, for each tensor of the output, whether it is an unchanged copy from the first input. Empty for a split.
     pub(crate) fn kept(&self) -> Vec<bool> {
-        let stored = self.stored().iter().map(|_| true);
-        match self {
-            Decision::Split(_) => Vec::new(),
+        let mut kept: Vec<bool> = match self {
+            Decision::Split(_) => return Vec::new(),
             Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
-            _ => self.wanted().iter().map(|each| each.chain.is_none()).chain(stored).collect(),
-        }
+            _ => self.wanted().iter().map(|each| each.chain.is_none()).collect(),
+        };
+        kept.resize(kept.len() + self.stored().len(), true);
+        kept
     }
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {

@@ -59,8 +59,10 @@ impl Relaid {
         rules: &[Arc<Rule>],
         format: &Format,
     ) -> Result<Relaid, Failure> {
-        let is_named = |header: &Header| rules.iter().any(|rule| rule.is_for(&header.name));
-        let stored = stored::kept(file, path, format, is_named)?;
+        let is_named = |header: &Header| Ok(rules.iter().any(|rule| rule.is_for(&header.name)));
+        let stored = stored::kept(file, path, format, is_named).map_err(|failure| {
+            failure.with_hint("`trundle convert` with --only and --tensor makes a file without it")
+        })?;
         let relaid = Relaid::of_headers(file, rules, stored);
         relaid.map_err(|failure| failure.within(&path.to_string_lossy()))
     }
@@ -105,7 +107,7 @@ impl Relaid {
 
     /// Counts the tensors that are moved, that already have the order, and that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        let mut counts = [0; 3];
+        let mut counts = [0, 0, self.stored.len()];
         for fate in &self.fates {
             counts[match fate {
                 Fate::Moved(_) => 0,

@@ -80,8 +80,9 @@ impl Decided {
     /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let mut reports = self.work_reports()?;
-        let stored = self.decision.stored().iter().map(|index| &self.opened[0].stored()[*index]);
-        let stored: Vec<&str> = stored.map(|stored| &*stored.header.name).collect();
+        let stored = self.decision.stored().into_iter();
+        let stored = stored.map(|index| &*self.opened[0].stored()[index].header.name);
+        let stored: Vec<&str> = stored.collect();
         if !stored.is_empty() {
             reports.iter_mut().for_each(|report| report["copied_as_stored"] = json!(stored));
         }
@@ -211,7 +212,7 @@ impl Decided {
     }
 
     fn stored_line(&self) -> String {
-        let line = stored::line(&self.opened[0], self.decision.stored());
+        let line = stored::line(&self.opened[0], &self.decision.stored());
         line.map_or_else(String::new, |line| format!("  {line}\n"))
     }
 

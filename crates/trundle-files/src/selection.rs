@@ -53,8 +53,9 @@ impl Choice {
     ) -> Result<Choice, Failure> {
         let file = &files[0];
         let others_stay = !only && !format.holds_one();
-        let is_moved = |header: &Header| {
-            is_selected(name, &header.name) && !is_idle(operation, file, header, name)
+        let is_moved = |header: &Header| match is_selected(name, &header.name) {
+            true => is_stored_moved(operation, file, header, name),
+            false => Ok(false),
         };
         let stored = match others_stay {
             true => stored::kept(file, inputs[0].path(), format, is_moved),
@@ -111,13 +112,24 @@ impl Choice {
 /// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Returns whether the operation leaves a tensor unchanged that is not among the headers of its file. `name` selects
-/// the tensors of the operation.
-fn is_idle(operation: &Operation, file: &TensorFile, header: &Header, name: Option<&str>) -> bool {
+/// Returns whether the operation moves one of [`TensorFile::stored`]. `name` selects the tensors of the operation.
+///
+/// # Errors
+/// If the operation does not fit the tensor.
+fn is_stored_moved(
+    operation: &Operation,
+    file: &TensorFile,
+    header: &Header,
+    name: Option<&str>,
+) -> Result<bool, Failure> {
+    if name == Some(&header.name) {
+        return Ok(true);
+    }
     let stored = file.stored().iter().map(|stored| &stored.header);
     let chosen = file.headers().iter().chain(stored).filter(|own| is_selected(name, &own.name));
     let chain = operation.chain_for(header, Some(&names_of(chosen)));
-    chain.is_ok_and(|chain| chain.ops().is_empty())
+    let chain = chain.map_err(|failure| failure.within(&header.name))?;
+    Ok(!chain.ops().is_empty())
 }
 
 fn fitting(

@@ -114,8 +114,8 @@ impl Parted {
     ) -> Result<Parted, Failure> {
         let headers = file.headers();
         let has_axis = |header: &Header| match axis {
-            Axis::Name(name) => !matches!(axes::called(header, name), Ok(None)),
-            Axis::Number(_) => true,
+            Axis::Name(name) => Ok(axes::called(header, name)?.is_some()),
+            Axis::Number(_) => Ok(true),
         };
         let stored = match name {
             None => stored::kept(file, path, format, has_axis).map_err(|failure| {

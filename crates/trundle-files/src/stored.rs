@@ -16,7 +16,7 @@ pub(crate) fn kept(
     file: &TensorFile,
     path: &Path,
     format: &Format,
-    is_moved: impl Fn(&Header) -> bool,
+    is_moved: impl Fn(&Header) -> Result<bool, Failure>,
 ) -> Result<Vec<usize>, Failure> {
     let index = |tensor: &Unreadable| {
         let stored = file.stored().iter().position(|stored| stored.header.name == tensor.name);
@@ -29,7 +29,7 @@ pub(crate) fn kept(
                 file.format().name()
             )));
         }
-        if is_moved(&file.stored()[index].header) {
+        if is_moved(&file.stored()[index].header)? {
             return Err(Failure::refused(format!(
                 "{file_name}: the operation moves \"{name}\", which trundle cannot decode: {why}"
             )));
@@ -46,5 +46,6 @@ pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> Option<String> {
         format!("{name} ({} {shape})", element.name())
     };
     let names = listed(kept.iter().map(name));
-    (!kept.is_empty()).then(|| format!("copied as stored, since trundle cannot decode them: {names}"))
+    (!kept.is_empty())
+        .then(|| format!("copied as stored, since trundle cannot decode them: {names}"))
 }

@@ -27,7 +27,7 @@ const MARGIN: f64 = 1.25;
 const BUFFERS: u64 = 4;
 
 /// The assumed bytes of a chunk that is copied as it is stored.
-pub(crate) const STORED_CHUNK_BYTES: u64 = 16 << 20;
+pub(crate) const STORED_CHUNK_BYTES: u64 = 4 << 20;
 
 /// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -251,7 +251,8 @@ impl Unplanned {
         format: &Format,
     ) -> Result<Unplanned, Error> {
         if !format.is_folder() {
-            let why = format!("trundle cannot decode it, so format {} cannot hold it", format.name());
+            let why =
+                format!("trundle cannot decode it, so format {} cannot hold it", format.name());
             return Err(Error::from(Problem::Chunks(why)).within(&tensor.header.name));
         }
         let inputs = std::slice::from_ref(input);

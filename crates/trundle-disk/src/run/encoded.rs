@@ -4,11 +4,12 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use trundle_formats::{ChunkedTensor, EncodedChunk, lock};
+use trundle_formats::{ChunkedTensor, EncodedChunk, StoredTensor, lock};
 
 use crate::error::{Error, Problem, reading};
+use crate::plan::input::JobTensor;
 use crate::plan::numbered::STORED_CHUNK_BYTES;
-use crate::run::context::{Context, SourceFile};
+use crate::run::context::{Context, Source, SourceFile};
 use crate::run::executor::Executor;
 use crate::together::together;
 
@@ -94,6 +95,34 @@ impl Executor<'_> {
         };
         together(threads, each)
     }
+}
+
+/// Returns whether tensors of two files that are copied as they are stored have the same metadata and the same chunks.
+///
+/// # Errors
+/// [`Error`] if a chunk cannot be read.
+///
+/// # Panics
+/// If a file has no such tensor.
+pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result<bool, Error> {
+    let [one, other] = [0, 1].map(|side| &sources[side].file.stored()[tensors[side]]);
+    if one.document != other.document {
+        return Ok(false);
+    }
+    let grid = JobTensor::stored(0, one)?.header.shape;
+    for number in 0..grid.elements() {
+        let index = grid.unravel(number);
+        let chunk = |side: usize, tensor: &StoredTensor| {
+            let SourceFile { blob, path } = sources[side].file();
+            let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
+            let offset = tensor.header.data_offset.unwrap_or(0);
+            blob.ok_or_else(not_seekable)?.encoded_chunk(offset, &index).map_err(reading(path))
+        };
+        if !is_same(chunk(0, one)?, chunk(1, other)?).map_err(reading(sources[1].path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns whether both chunks have the same bytes, or neither exists.

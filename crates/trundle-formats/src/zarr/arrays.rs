@@ -124,11 +124,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
 }
 
 /// Returns the header of an array that is copied as it is stored, with one byte for each chunk, like [`header`].
-fn stored_header(
-    array: &StoredArray,
-    name: String,
-    begin: u64,
-) -> Result<(Header, u64), Problem> {
+fn stored_header(array: &StoredArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
     let element = StoredDType::of_bits(StoredDType::little_endian(DType::U8), &array.dtype);
     let shape = Shape::new(usable(&array.shape)?)?;
     let chunk = usable(&array.chunk)?;

@@ -124,7 +124,18 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     let order = tensor.chunk_order.map(<[usize]>::to_vec);
     let stored = tensor.stored.map(str::to_owned);
-    Ok(ChunkedTensor { path, sizes, chunk, shard, order, codecs, dtype, width, annotations, stored })
+    Ok(ChunkedTensor {
+        path,
+        sizes,
+        chunk,
+        shard,
+        order,
+        codecs,
+        dtype,
+        width,
+        annotations,
+        stored,
+    })
 }
 
 /// Returns Zarr's name for an element type, if it has one.
