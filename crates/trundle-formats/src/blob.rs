@@ -42,6 +42,21 @@ pub enum EncodedChunk {
     Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
 }
 
+impl EncodedChunk {
+    /// Returns a reader of the bytes. A chunk in a remote store is read whole.
+    ///
+    /// # Errors
+    /// If a remote store cannot be read.
+    pub fn reader(self) -> io::Result<Box<dyn Read>> {
+        Ok(match self {
+            EncodedChunk::File(file) => Box::new(file),
+            EncodedChunk::Bytes(bytes) => Box::new(Cursor::new(bytes)),
+            #[cfg(feature = "zarr")]
+            EncodedChunk::Elsewhere(object) => Box::new(Cursor::new(object.read()?)),
+        })
+    }
+}
+
 /// Bytes that several threads read and write at any offset. Writing fails by default.
 pub trait Blob: Debug + Send + Sync {
     /// Returns the size in bytes.

@@ -14,6 +14,16 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
+/// A tensor that is [`Unreadable`], but can be copied as it is stored to a file of the same format.
+#[derive(Clone, Debug)]
+pub struct StoredTensor {
+    /// The name, the shape, the axis names and the chunks. The type has only its name; the width of an element is not
+    /// known.
+    pub header: Header,
+    /// The metadata of the tensor in its format.
+    pub document: String,
+}
+
 impl Unreadable {
     /// Returns the error for a file without readable entries, which names this entry.
     pub(crate) fn into_problem(self) -> Problem {
@@ -35,6 +45,11 @@ pub(crate) struct Listing {
 /// The contents of an open file.
 pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
+
+    /// Returns the unreadable tensors that can be copied as they are stored.
+    fn stored(&self) -> &[StoredTensor] {
+        &[]
+    }
 
     /// Reads a stream to its end and checks that it is complete.
     fn read_on(&mut self) -> Result<(), Problem> {

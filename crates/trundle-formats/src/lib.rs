@@ -101,7 +101,7 @@ mod zarr;
 pub use annotations::{AXES_KEY, Annotations, Difference};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
-pub use contents::Unreadable;
+pub use contents::{StoredTensor, Unreadable};
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
 pub use format::Format;

@@ -15,7 +15,8 @@ use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
 use crate::{
-    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
+    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, StoredTensor, TensorHint,
+    Unreadable,
 };
 
 /// An open file of tensors. Opening it reads the headers; further calls read the data.
@@ -163,6 +164,11 @@ impl TensorFile {
     /// and quantised tensors of a .gguf. A file without readable tensors is refused when it is opened.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.contents.listing().unreadable
+    }
+
+    /// Returns those [unreadable](TensorFile::unreadable) tensors that can be copied as they are stored.
+    pub fn stored(&self) -> &[StoredTensor] {
+        self.contents.stored()
     }
 
     /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does nothing

@@ -90,13 +90,22 @@ pub(crate) fn of_array(
         let text = document.to_string();
         return Ok((of_v3(document)?, text));
     }
-    let document = read(objects, path, V2_ARRAY)?;
+    let document = read_v2(objects, path)?;
+    let text = document.to_string();
+    Ok((of_v2(document)?, text))
+}
+
+/// Reads the metadata of an array of version 2, with its attributes.
+///
+/// # Errors
+/// [`Error`] if the metadata cannot be read, or is not that of an array.
+pub(crate) fn read_v2(objects: &dyn ObjectStore, path: &str) -> Result<Value, Error> {
+    let document = read(objects, path, V2_ARRAY)?.filter(Value::is_object);
     let mut document = document.ok_or_else(|| Error::unsupported("is not an array"))?;
     if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
         document["attributes"] = attributes;
     }
-    let text = document.to_string();
-    Ok((of_v2(document)?, text))
+    Ok(document)
 }
 
 fn of_v3(mut document: Value) -> Result<ArrayMetadataV3, Error> {
@@ -105,7 +114,7 @@ fn of_v3(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     serde_json::from_value(document).map_err(|error| wrong(V3, error))
 }
 
-fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+pub(crate) fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     if !document.is_object() {
         return Err(Error::Unsupported(format!("{V2_ARRAY}: is not an object")));
     }
