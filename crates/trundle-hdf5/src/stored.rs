@@ -10,6 +10,9 @@ use crate::layout::{Dataspace, MOST_AXES};
 /// The attribute of the climate conventions whose value is an element of the dataset.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
 
+/// The most empty lists for an attribute without elements.
+const MOST_EMPTY_LISTS: usize = 1 << 12;
+
 /// The type, the sizes and the elements of an attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
@@ -58,9 +61,19 @@ impl Stored {
         if self.space.sizes.len() <= 1 && values.len() == 1 {
             return values.pop();
         }
-        for size in self.space.sizes.iter().skip(1).rev() {
-            let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
-            values = values.chunks(size).map(|row| Value::Array(row.to_vec())).collect();
+        let sizes: Option<Vec<usize>> =
+            self.space.sizes.iter().map(|size| usize::try_from(*size).ok()).collect();
+        let mut sizes = sizes?;
+        if let Some(empty) = sizes.iter().position(|size| *size == 0) {
+            sizes.truncate(empty);
+            let lists = sizes.iter().try_fold(1, |all: usize, size| all.checked_mul(*size));
+            values = vec![json!([]); lists.filter(|lists| *lists <= MOST_EMPTY_LISTS)?];
+            if sizes.is_empty() {
+                return values.pop();
+            }
+        }
+        for size in sizes.iter().skip(1).rev() {
+            values = values.chunks(*size).map(|row| Value::Array(row.to_vec())).collect();
         }
         Some(Value::Array(values))
     }

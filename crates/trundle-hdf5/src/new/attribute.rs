@@ -69,10 +69,10 @@ pub(super) fn encoded_attributes<'a>(
 fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
     let Stored { space, datatype, .. } = &stored;
     let is_var = datatype.class == Class::VarString;
-    let is_string = is_var || matches!(datatype.class, Class::String { .. });
+    let is_number = matches!(datatype.class, Class::Integer { .. } | Class::Float { .. });
     let bytes = if is_var { stored.elements().count() * ELEMENT_BYTES } else { stored.data.len() };
-    let is_flat = is_string || space.sizes.len() <= heap.most_axes;
-    if !is_flat || stored.message.len() + bytes > MOST_STRING_BYTES {
+    let has_too_many_axes = is_number && space.sizes.len() > heap.most_axes;
+    if has_too_many_axes || stored.message.len() + bytes > MOST_STRING_BYTES {
         return None;
     }
     let data = match is_var {

@@ -20,7 +20,7 @@ pub(super) struct Heap<'a> {
     addresses: &'a [u64],
     /// Whether a single string is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_strings: bool,
-    /// The most axes of an attribute: 1 in netCDF, which cannot open others.
+    /// The most axes of numbers in an attribute: the netCDF library cannot open attributes with more than 1.
     pub(super) most_axes: usize,
     heaps: Vec<(Encoder, usize)>,
 }
