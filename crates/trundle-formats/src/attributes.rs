@@ -164,10 +164,13 @@ mod tests {
         let all = serde_json::json!({
             "title": "wind at 10 m", "empty": "", "number": 5, "text of a number": "5", "null": null,
             "text of a word": "null", "list": [1, "two", {"three": 3.5}], "quoted": "\"x\"",
+            "nan": "\0NaN", "list of nan": [1, "\0-Infinity"], "text of nan": "NaN", "nul": "\0\0NaN",
         });
         let Value::Object(all) = all else { panic!("an object") };
         let pairs = to_metadata(all.clone());
-        assert!(pairs.contains(&("title".to_owned(), "wind at 10 m".to_owned())));
+        for (key, text) in [("title", "wind at 10 m"), ("nan", "NaN"), ("text of nan", "\"NaN\"")] {
+            assert!(pairs.contains(&(key.to_owned(), text.to_owned())), "{pairs:?}");
+        }
         assert_eq!(of_metadata(&pairs), all);
         assert_eq!(of_text(&to_text(&all)), all);
         assert_eq!(of_text(&to_text(&Attributes::new())), Attributes::new());

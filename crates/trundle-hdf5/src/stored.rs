@@ -94,12 +94,13 @@ impl Stored {
         let space = Dataspace { most: sizes.clone(), sizes, is_null };
         let (message, data) = (bytes(message)?, bytes(data)?);
         let stored = Stored { datatype: Datatype::parse(&message).ok()?, message, space, data };
-        let (count, found) = stored.elements().fold((0, 0), |(count, bytes), element| {
-            (count + 1, bytes + element.len() as u64)
-        });
+        let (count, found) = stored
+            .elements()
+            .fold((0, 0), |(count, bytes), element| (count + 1, bytes + element.len() as u64));
         let is_var = stored.datatype.class == Class::VarString;
         let expected = found + if is_var { 4 * count } else { 0 };
-        let is_whole = stored.space.elements() == Some(count) && stored.data.len() as u64 == expected;
+        let is_whole =
+            stored.space.elements() == Some(count) && stored.data.len() as u64 == expected;
         (is_whole && (is_var || is_self_contained(&stored.message))).then_some(stored)
     }
 }

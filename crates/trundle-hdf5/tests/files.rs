@@ -253,13 +253,15 @@ fn what_is_written_is_read_as_it_was() {
 fn attributes_of(attributes: Value, is_netcdf: bool) -> Attributes {
     let Value::Object(attributes) = attributes else { panic!("an object") };
     let groups = BTreeMap::from([("g".to_owned(), attributes)]);
-    let made = if is_netcdf { NewFile::of_netcdf(vec![], &groups) } else { NewFile::of(&[], &groups) };
+    let made =
+        if is_netcdf { NewFile::of_netcdf(vec![], &groups) } else { NewFile::of(&[], &groups) };
     open(&made.unwrap().metadata).unwrap().groups.remove("g").unwrap_or_default()
 }
 
 #[test]
 fn attributes_keep_their_types_while_their_values_are_unchanged() {
-    let number = |head: [u8; 4], width: u8| [&head[..], &[width, 0, 0, 0, 0, 0, 8 * width, 0]].concat();
+    let number =
+        |head: [u8; 4], width: u8| [&head[..], &[width, 0, 0, 0, 0, 0, 8 * width, 0]].concat();
     let f4 = [&number([0x11, 0x20, 0x1f, 0], 4)[..], &[23, 8, 0, 23, 127, 0, 0, 0]].concat();
     let f2 = [&number([0x11, 0x21, 0x0f, 0], 2)[..], &[10, 5, 0, 10, 15, 0, 0, 0]].concat();
     let c4 = [&[0x36, 2, 0, 0, 8, 0, 0, 0][..], b"r\0\0", &f4, b"i\0\x04", &f4].concat();

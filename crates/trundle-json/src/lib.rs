@@ -112,7 +112,8 @@ fn lacking(token: &[u8]) -> Option<&[u8]> {
         Some(digits) => ("-", digits),
         None => ("", token),
     };
-    let text = str::from_utf8(token).ok().filter(|_| digits.first().is_some_and(u8::is_ascii_digit))?;
+    let text =
+        str::from_utf8(token).ok().filter(|_| digits.first().is_some_and(u8::is_ascii_digit))?;
     if digits.iter().all(u8::is_ascii_digit) {
         let is_long = text.parse::<i64>().is_err() && text.parse::<u64>().is_err();
         return (is_long && digits[0] != b'0').then_some(token);
@@ -132,13 +133,22 @@ mod tests {
         for (text, value) in [
             ("NaN", json!("\0NaN")),
             (" [Infinity, -Infinity]", json!(["\0Infinity", "\0-Infinity"])),
-            (r#"{"a":{"b":[1,NaN,"NaN"]},"NaN":NaN}"#, json!({"a": {"b": [1, "\0NaN", "NaN"]}, "NaN": "\0NaN"})),
+            (
+                r#"{"a":{"b":[1,NaN,"NaN"]},"NaN":NaN}"#,
+                json!({"a": {"b": [1, "\0NaN", "NaN"]}, "NaN": "\0NaN"}),
+            ),
             (r#""a\"NaN, NaN \\""#, json!("a\"NaN, NaN \\")),
             (r#"["\\",NaN,"\\\"",NaN]"#, json!(["\\", "\0NaN", "\\\"", "\0NaN"])),
             (r#"["\u0000NaN","\u0000","a\u0000NaN"]"#, json!(["\0\0NaN", "\0\0", "a\0NaN"])),
             (r#"{"\u0000NaN":1,"x\"\u0000NaN":2}"#, json!({"\0\0NaN": 1, "x\"\0NaN": 2})),
-            ("[18446744073709551615,18446744073709551616]", json!([u64::MAX, "\018446744073709551616"])),
-            ("[-9223372036854775808,-9223372036854775809]", json!([i64::MIN, "\0-9223372036854775809"])),
+            (
+                "[18446744073709551615,18446744073709551616]",
+                json!([u64::MAX, "\018446744073709551616"]),
+            ),
+            (
+                "[-9223372036854775808,-9223372036854775809]",
+                json!([i64::MIN, "\0-9223372036854775809"]),
+            ),
             ("[1,-1,0.5,1e-7,true,null,\"\"]", json!([1, -1, 0.5, 1e-7, true, null, ""])),
         ] {
             let parsed = parse(text.as_bytes()).unwrap();
@@ -149,7 +159,22 @@ mod tests {
         }
         // A float that is too large is infinite, as in Python.
         assert_eq!(parse(b"[1e999,-1E+999]").unwrap(), json!(["\0Infinity", "\0-Infinity"]));
-        for text in ["", "NaNa", "nan", "-NaN", "Infinity1", "+Infinity", "[NaN", "\"", "\"\\\"", "\"\\u0000", "0123456789012345678901234567890", "-", "1e", "[1 NaN]"] {
+        for text in [
+            "",
+            "NaNa",
+            "nan",
+            "-NaN",
+            "Infinity1",
+            "+Infinity",
+            "[NaN",
+            "\"",
+            "\"\\\"",
+            "\"\\u0000",
+            "0123456789012345678901234567890",
+            "-",
+            "1e",
+            "[1 NaN]",
+        ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
     }
@@ -159,12 +184,20 @@ mod tests {
         for float in [0.5, -0.0, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
             let text = to_text(&of_float(float));
             let back = super::float(&parse(text.as_bytes()).unwrap()).unwrap();
-            assert_eq!((back.is_nan(), back.to_bits()), (float.is_nan(), float.to_bits()), "{text}");
+            assert_eq!(
+                (back.is_nan(), back.to_bits()),
+                (float.is_nan(), float.to_bits()),
+                "{text}"
+            );
         }
         assert_eq!(super::float(&json!("\01000000000000000000000")), Some(1e21));
         for text in ["NaN", "", "\0NaN", "\0"] {
             assert_eq!(super::float(&of_string(text)), None, "{text:?}");
-            assert_eq!(parse(to_text(&of_string(text)).as_bytes()).unwrap(), of_string(text), "{text:?}");
+            assert_eq!(
+                parse(to_text(&of_string(text)).as_bytes()).unwrap(),
+                of_string(text),
+                "{text:?}"
+            );
         }
     }
 }

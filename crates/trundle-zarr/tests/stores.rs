@@ -292,7 +292,8 @@ fn json_as_python_writes_it_is_read() {
         assert_eq!(array.fill, f32::NAN.to_le_bytes(), "{name}");
         assert_eq!(Value::from(array.attributes), attributes, "{name}");
     }
-    let nulls = json!({ "attributes": null, "storage_transformers": null, "dimension_names": null });
+    let nulls =
+        json!({ "attributes": null, "storage_transformers": null, "dimension_names": null });
     let store = four_bytes("zarr.json", &nulls, &[]);
     assert!(only(store.path()).attributes.is_empty());
     let store = four_bytes(".zarray", &json!({}), &[]);

@@ -237,7 +237,8 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
 #[test]
 fn numbers_that_json_lacks_go_through_every_format() {
     let text = r#"{"a":NaN,"b":[1.5,-Infinity],"c":"NaN","d":Infinity}"#;
-    let nested = r#"{"e":{"f":[NaN,{"g":Infinity}]},"multiscales":[{"axes":[],"datasets":[],"x":NaN}]}"#;
+    let nested =
+        r#"{"e":{"f":[NaN,{"g":Infinity}]},"multiscales":[{"axes":[],"datasets":[],"x":NaN}]}"#;
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     write_store(&dir.path("g.zarr/x"), &tensor, &[2, 3], |_| false);
@@ -263,7 +264,10 @@ fn numbers_that_json_lacks_go_through_every_format() {
         is_in(&format!("{store}/h"), nested);
     }
     is_in("y.zarr/x", text);
-    is_in("y.zarr", &format!(r#""metadata":{{"h":{{"zarr_format":3,"node_type":"group","attributes":{nested}"#));
+    is_in(
+        "y.zarr",
+        &format!(r#""metadata":{{"h":{{"zarr_format":3,"node_type":"group","attributes":{nested}"#),
+    );
     #[cfg(feature = "hdf5")]
     for file in ["g.h5", "g.nc"] {
         dir.run(&format!("convert g.zarr -o {file} --quiet")).done();

@@ -135,7 +135,8 @@ fn attributes_that_only_hdf5_has_are_named_by_other_outputs() {
         assert!(run.stderr.contains(names) && plan.contains(names), "{plan} {run:?}");
         assert!(!run.stderr.contains("trundle.hdf5"), "{run:?}");
     }
-    let metadata: serde_json::Value = serde_json::from_slice(&dir.read("out.zarr/g/zarr.json")).unwrap();
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&dir.read("out.zarr/g/zarr.json")).unwrap();
     assert_eq!(metadata["attributes"], serde_json::json!({ "small": 3 }));
     let text = dir.read("out.safetensors");
     assert!(!text.windows(12).any(|window| window == b"trundle.hdf5"));
