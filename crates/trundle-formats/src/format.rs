@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::attributes::without_stored;
 use crate::contents::Contents;
 use crate::shared::WrittenFiles;
 use crate::source::Source;
@@ -47,13 +48,15 @@ pub struct Format {
 }
 
 /// The metadata that a file of the format can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Keeps {
     Nothing,
     /// Pairs of strings for the file.
     OfFile,
     /// Pairs of strings for the file, and [`Annotations`](crate::Annotations) for each tensor.
     All,
+    /// [`Keeps::All`], and attributes that only HDF5 can represent.
+    Hdf5,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +109,12 @@ impl Format {
 
     /// Returns whether the format can hold the [`Annotations`](crate::Annotations) of tensors.
     pub fn keeps_annotations(&self) -> bool {
-        self.keeps == Keeps::All
+        self.keeps >= Keeps::All
+    }
+
+    /// Returns whether the format can hold attributes that only HDF5 can represent, such as complex numbers.
+    pub fn keeps_attributes_of_hdf5(&self) -> bool {
+        self.keeps == Keeps::Hdf5
     }
 
     /// Returns whether the format supports chunks, compression and unlimited axes, but trundle does not write them.
@@ -147,6 +155,9 @@ impl Format {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }
-        skeleton(tensors, metadata)
+        match self.keeps {
+            Keeps::Hdf5 => skeleton(tensors, metadata),
+            _ => skeleton(tensors, &without_stored(metadata)),
+        }
     }
 }

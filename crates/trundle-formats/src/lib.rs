@@ -99,6 +99,7 @@ mod write;
 mod zarr;
 
 pub use annotations::{AXES_KEY, Annotations, Difference};
+pub use attributes::{STORED_KEY, of_groups_only_in_hdf5};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
 pub use contents::{StoredTensor, Unreadable};

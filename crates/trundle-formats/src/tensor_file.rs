@@ -199,7 +199,7 @@ impl TensorFile {
         }
         let mut all = attributes::of_metadata(self.metadata());
         all.extend(attributes::of_text(&own.attributes));
-        Annotations { attributes: Value::Object(all).to_string(), ..own.clone() }
+        Annotations { attributes: trundle_json::to_text(&Value::Object(all)), ..own.clone() }
     }
 
     /// Describes metadata of the file that the reader could not represent. For tensors, see

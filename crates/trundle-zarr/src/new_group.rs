@@ -60,7 +60,7 @@ pub fn create_groups(
 }
 
 fn write(objects: &dyn ObjectStore, path: &str, metadata: &Value) -> Result<(), Error> {
-    let text = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
+    let text = trundle_json::to_pretty_text(metadata).map_err(Error::unsupported)?;
     objects.write(&key_of(path, V3), Object::Bytes(text.into()))?;
     Ok(())
 }
