@@ -174,14 +174,14 @@ fn group_still_true(
     text: &str,
     order_of: impl Fn(&str) -> Option<Vec<usize>>,
 ) -> (String, Vec<&'static str>) {
-    let Ok(Value::Object(mut own)) = serde_json::from_str(text) else {
+    let Ok(Value::Object(mut own)) = trundle_json::parse(text.as_bytes()) else {
         return (text.to_owned(), Vec::new());
     };
     let mut untrue = Vec::new();
     for key in ngff::KEYS {
         let Some(attribute) = own.get_mut(key) else { continue };
-        let reordered = ngff::reordered(key, &attribute.to_string(), &order_of);
-        match reordered.and_then(|text| serde_json::from_str(&text).ok()) {
+        let reordered = ngff::reordered(key, &trundle_json::to_text(attribute), &order_of);
+        match reordered.and_then(|text| trundle_json::parse(text.as_bytes()).ok()) {
             Some(reordered) => *attribute = reordered,
             None => {
                 own.shift_remove(key);
@@ -189,7 +189,7 @@ fn group_still_true(
             }
         }
     }
-    (Value::Object(own).to_string(), untrue)
+    (trundle_json::to_text(&own.into()), untrue)
 }
 
 pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> AxisOrder {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle::{IndexMap, Op};
-use trundle_formats::{Header, Shown};
+use trundle::{Chain, IndexMap, Op};
+use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::operation::Operation;
 use crate::selection::Choice;
@@ -18,7 +18,7 @@ pub(crate) fn notes(choice: &Choice) -> Vec<String> {
 /// `picks` is true if the user selected tensors by name.
 pub(crate) fn warnings(
     operation: &Operation,
-    headers: &[Header],
+    file: &TensorFile,
     choice: &Choice,
     picks: bool,
 ) -> Vec<String> {
@@ -35,12 +35,12 @@ pub(crate) fn warnings(
         };
         format!("{what}\nhint: {only} to move both")
     };
-    apart(operation, headers, choice).into_iter().map(warning).collect()
+    apart(operation, file, choice).into_iter().map(warning).collect()
 }
 
 fn idle_shifts(choice: &Choice) -> BTreeSet<(i64, usize)> {
     let mut idle = BTreeSet::new();
-    for moved in choice.all_moved() {
+    for moved in choice.fates.all_moved() {
         let Ok(steps) = moved.chain.steps(&moved.shapes[0]) else { continue };
         for (op, step) in moved.chain.ops().iter().zip(steps) {
             if let Op::Roll(roll) = op {
@@ -60,7 +60,7 @@ struct Apart<'a> {
 /// Finds the named axes along which tensors of a group are moved differently, with two such tensors each.
 fn apart<'a>(
     operation: &Operation,
-    headers: &'a [Header],
+    file: &'a TensorFile,
     choice: &Choice,
 ) -> BTreeMap<&'a str, Apart<'a>> {
     let mut apart = BTreeMap::new();
@@ -69,15 +69,16 @@ fn apart<'a>(
         return apart;
     }
     let mut first_of = BTreeMap::new();
-    let mut own: Vec<usize> =
-        choice.wanted(|moved| (&moved.chain, &[])).iter().map(|wanted| wanted.index).collect();
+    let wanted = choice.fates.wanted(|moved| (&moved.chain, &[]));
+    let wanted = wanted.iter().map(|wanted| (&file.headers()[wanted.index], wanted.chain));
+    let stored = choice.stored.iter().map(|index| (&file.stored()[*index].header, None));
+    let mut own: Vec<(&Header, Option<&Chain>)> = wanted.chain(stored).collect();
     // Coordinates come first, so that messages name one if there is one.
-    own.sort_by_key(|index| headers[*index].shape.rank() != 1);
-    for index in own {
-        let header = &headers[index];
+    own.sort_by_key(|(header, _)| header.shape.rank() != 1);
+    for (header, chain) in own {
         let as_it_was = IndexMap::identity(&header.shape);
-        let map = match choice.moved(index) {
-            Some(moved) => moved.chain.index_map(&header.shape),
+        let map = match chain {
+            Some(chain) => chain.index_map(&header.shape),
             None => Some(as_it_was.clone()),
         };
         let coordinates = map.and_then(|map| map.coordinates()).zip(as_it_was.coordinates());

@@ -105,6 +105,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         shards: Written::value_of(&to.shards),
         codecs: Written::value_of(&to.codecs),
         metadata_only: to.metadata_only,
+        stored: decision.stored(),
         ..plan_options(memory_bytes, &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
@@ -176,8 +177,9 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
             (inputs, decide)
         }
         Work::Split { axis, parts } => {
-            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
-                Parted::of(&opened[0], inputs[0].path(), named, axis, parts).map(Decision::Split)
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let parted = Parted::of(&opened[0], inputs[0].path(), named, axis, parts, format);
+                parted.map(Decision::Split)
             });
             (vec![split::input(request, parts)?], decide)
         }
@@ -186,8 +188,9 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
         }
         Work::Relayout { rules: given, rule_files } => {
             let rules = rules(given, rule_files)?;
-            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
-                Relaid::of(&opened[0], inputs[0].path(), &rules).map(Decision::Relayout)
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let relaid = Relaid::of(&opened[0], inputs[0].path(), &rules, format);
+                relaid.map(Decision::Relayout)
             });
             (vec![request.described.of(request.only_input()?)?], decide)
         }
@@ -230,28 +233,43 @@ impl Decision {
     /// Returns the tensors of the output; empty for a join and a split, which have several inputs or outputs.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         match self {
-            Decision::Chain { choice, .. } => choice.wanted(|moved| (&moved.chain, &moved.others)),
+            Decision::Chain { choice, .. } => {
+                choice.fates.wanted(|moved| (&moved.chain, &moved.others))
+            }
             Decision::Relayout(relaid) => relaid.wanted(),
             Decision::Join(_) | Decision::Split(_) => Vec::new(),
         }
     }
 
-    /// Returns, for each tensor of the output, whether it is an unchanged copy from the first input.
-    pub(crate) fn kept(&self) -> Vec<bool> {
+    /// Returns the tensors of the first input that are copied as they are stored.
+    pub(crate) fn stored(&self) -> Vec<usize> {
         match self {
+            Decision::Chain { choice, .. } => choice.stored.clone(),
+            Decision::Split(parted) => parted.stored.clone(),
+            Decision::Relayout(relaid) => relaid.stored.clone(),
+            Decision::Join(joined) => joined.stored(),
+        }
+    }
+
+    /// Returns, for each tensor of the output, whether it is an unchanged copy from the first input. Empty for a split.
+    pub(crate) fn kept(&self) -> Vec<bool> {
+        let mut kept: Vec<bool> = match self {
+            Decision::Split(_) => return Vec::new(),
             Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
             _ => self.wanted().iter().map(|each| each.chain.is_none()).collect(),
-        }
+        };
+        kept.resize(kept.len() + self.stored().len(), true);
+        kept
     }
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let left_out = match self {
             Decision::Join(joined) => return joined.left_out(opened),
             Decision::Relayout(_) => return 0,
-            Decision::Chain { choice, .. } => choice.left_out(),
+            Decision::Chain { choice, .. } => choice.fates.left_out(),
             Decision::Split(parted) => parted.fates.left_out(),
         };
-        left_out + opened[0].unreadable().len()
+        left_out + opened[0].unreadable().len() - self.stored().len()
     }
 }
 
@@ -281,8 +299,8 @@ impl Decided {
     pub fn warnings(&self) -> Vec<String> {
         match &self.decision {
             Decision::Chain { operation, choice } => {
-                let (headers, picks) = (self.opened[0].headers(), self.request.tensor.is_some());
-                coordinates::warnings(operation, headers, choice, picks)
+                let (file, picks) = (&self.opened[0], self.request.tensor.is_some());
+                coordinates::warnings(operation, file, choice, picks)
             }
             _ => Vec::new(),
         }

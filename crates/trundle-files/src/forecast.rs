@@ -13,12 +13,17 @@ const MOST_LINES: usize = 20;
 
 /// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements are moved.
 pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
-    let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
+    let bytes = bytes(job);
     let time = duration(job.cost().seconds);
     let passes = passes(job.tensors());
     let parts = [tensors, &readable(bytes), &passes, &time];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
+}
+
+/// Returns the bytes of the tensors of a job, except for those that are copied as they are stored.
+pub(crate) fn bytes(job: &Job) -> u64 {
+    job.tensors().iter().filter(|tensor| !tensor.is_stored()).map(TensorJob::out_bytes).sum()
 }
 
 /// Counts the tensors of a job; empty for a single tensor.

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use trundle::{Shape, normalize_axis};
-use trundle_disk::{Assembled, Observer, PlanOptions, Program, Source, TensorId, compare};
+use trundle_disk::{
+    Assembled, Observer, PlanOptions, Program, Source, TensorId, compare, is_stored_alike,
+};
 use trundle_formats::{
     Annotations, Difference, Encoding, Format, Header, Shown, StoredDType, TensorFile,
 };
@@ -17,6 +19,7 @@ use crate::forecast::first_lines;
 use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
+use crate::stored;
 
 /// The index of the input file for each part of the result. The user may name a file several times.
 pub(crate) struct Files(Vec<usize>);
@@ -52,6 +55,10 @@ impl Files {
         ignored_attributes: &[String],
         format: &Format,
     ) -> Result<Joined, Failure> {
+        let stored = match name {
+            Some(_) => Vec::new(),
+            None => stored_of(inputs, opened, along, format)?,
+        };
         let chosen = chosen(inputs, opened, name)?;
         check_meaning(inputs, opened, &chosen, ignored_attributes)?;
         let mut tensors = Vec::with_capacity(chosen.len());
@@ -73,7 +80,7 @@ impl Files {
             let (file, name) = (shown_path(inputs[0].path()), Shown(name));
             return Err(Failure::refused(format!("{file}: no axis is called \"{name}\"")));
         }
-        Ok(Joined { tensors, of_part: self.0 })
+        Ok(Joined { tensors, stored, of_part: self.0 })
     }
 }
 
@@ -143,7 +150,9 @@ fn chosen(
 ) -> Result<Vec<Vec<usize>>, Failure> {
     let mut chosen = Vec::with_capacity(opened.len());
     for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
-        check_readable(path, file, name)?;
+        if name.is_some() {
+            check_readable(path, file, name)?;
+        }
         chosen.push(select(path, file.headers(), name)?);
     }
     if chosen.iter().all(|of_file| of_file.len() == 1) {
@@ -153,33 +162,74 @@ fn chosen(
     let mut tensors: Vec<Vec<usize>> = chosen[0].iter().map(|index| vec![*index]).collect();
     for (number, of_file) in chosen.iter().enumerate().skip(1) {
         let by_name: HashMap<&str, usize> = names(number).zip(0..).collect();
-        let lacks = |file: usize, other: usize, name: &str| {
-            let (file, other) = (&inputs[file], &inputs[other]);
-            let (file, other) = (shown_path(file.path()), shown_path(other.path()));
-            let refusal = format!("{file}: no tensor is named \"{}\", as in {other}", Shown(name));
-            Failure::refused(refusal)
-                .with_setting(Setting::Tensor, "selects tensors that every file has")
-        };
         for tensor in &mut tensors {
             let name = &opened[0].headers()[tensor[0]].name;
             let index = by_name.get(&**name).filter(|index| of_file.contains(index));
-            tensor.push(*index.ok_or_else(|| lacks(number, 0, name))?);
+            tensor.push(*index.ok_or_else(|| lacks(inputs, [number, 0], name))?);
         }
         if of_file.len() > tensors.len() {
             let firsts: HashMap<&str, usize> = names(0).zip(0..).collect();
             let mut own = of_file.iter().map(|index| &opened[number].headers()[*index].name);
             if let Some(name) = own.find(|name| !firsts.contains_key(&***name)) {
-                return Err(lacks(0, number, name));
+                return Err(lacks(inputs, [0, number], name));
             }
         }
     }
     Ok(tensors)
 }
 
+/// Returns the tensors that are copied from the first file as they are stored: the index of each in
+/// [`TensorFile::stored`] of each file.
+///
+/// # Errors
+/// If an unreadable tensor cannot be copied, is joined, or is missing in a file.
+fn stored_of(
+    inputs: &[Input],
+    opened: &[TensorFile],
+    along: &Along,
+    format: &Format,
+) -> Result<Vec<Vec<usize>>, Failure> {
+    let is_joined = |header: &Header| match along {
+        Along::Axis(Axis::Name(name)) => Ok(axes::called(header, name)?.is_some()),
+        Along::Axis(Axis::Number(_)) | Along::New(..) => Ok(true),
+    };
+    let name = |file: usize, index: &usize| &*opened[file].stored()[*index].header.name;
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for (number, (file, input)) in opened.iter().zip(inputs).enumerate() {
+        let own = stored::kept(file, input.path(), format, is_joined).map_err(|failure| {
+            failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')")
+        })?;
+        if number == 0 {
+            all = own.into_iter().map(|index| vec![index]).collect();
+            continue;
+        }
+        let by_name: HashMap<&str, usize> =
+            own.iter().map(|index| (name(number, index), *index)).collect();
+        for tensor in &mut all {
+            let first = name(0, &tensor[0]);
+            tensor.push(*by_name.get(first).ok_or_else(|| lacks(inputs, [number, 0], first))?);
+        }
+        let is_new = |own: &&&str| all.iter().all(|tensor| name(0, &tensor[0]) != **own);
+        if let Some(own) = by_name.keys().find(is_new) {
+            return Err(lacks(inputs, [0, number], own));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the failure for a tensor that the first of two files lacks, and the second has.
+fn lacks(inputs: &[Input], files: [usize; 2], name: &str) -> Failure {
+    let [file, other] = files.map(|file| shown_path(inputs[file].path()));
+    let refusal = format!("{file}: no tensor is named \"{}\", as in {other}", Shown(name));
+    Failure::refused(refusal).with_setting(Setting::Tensor, "selects tensors that every file has")
+}
+
 type Named<'a> = (&'a Path, &'a Header);
 
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
+    /// The tensors that are [copied as they are stored](stored::kept) from the first file: their indices in each file.
+    stored: Vec<Vec<usize>>,
     of_part: Vec<usize>,
 }
 
@@ -403,6 +453,10 @@ impl Joined {
         self.tensors.iter().map(Tensor::assembled).collect()
     }
 
+    pub(crate) fn stored(&self) -> Vec<usize> {
+        self.stored.iter().map(|indices| indices[0]).collect()
+    }
+
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.tensors.iter().map(|tensor| tensor.line(&self.of_part))
     }
@@ -424,7 +478,7 @@ impl Joined {
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
-        there.map(|there| there - self.tensors.len()).sum()
+        there.map(|there| there - self.tensors.len() - self.stored.len()).sum()
     }
 
     pub(crate) fn attributes_differ(&self) -> Vec<String> {
@@ -450,17 +504,29 @@ impl Joined {
                     Source { file: &mut *other.file, path: other.path },
                 ];
                 if compare(&mut both, [tensor.indices[0], *index], options, observer)?.is_some() {
-                    let (file, first) = (shown_path(other.path), shown_path(first.path));
-                    let refusal = format!(
-                        "{file}: \"{}\" differs from {first} and does not have the joined axis",
-                        Shown(&tensor.name)
-                    );
-                    return Err(Failure::refused(refusal)
+                    return Err(differs(other, first, &tensor.name)
                         .with_hint("`trundle cmp` shows the elements that differ")
                         .with_setting(Setting::Tensor, "picks others"));
                 }
             }
         }
+        for indices in &self.stored {
+            for (other, index) in others.iter().zip(&indices[1..]) {
+                if !is_stored_alike([first, other], [indices[0], *index])? {
+                    let name = &first.file.stored()[indices[0]].header.name;
+                    let failure = differs(other, first, name);
+                    return Err(failure.with_setting(Setting::Tensor, "picks others"));
+                }
+            }
+        }
         Ok(())
     }
+}
+
+/// Returns the failure for a tensor that is not joined, but differs between two files.
+fn differs(other: &Source<'_>, first: &Source<'_>, name: &str) -> Failure {
+    let (file, first, name) = (shown_path(other.path), shown_path(first.path), Shown(name));
+    Failure::refused(format!(
+        "{file}: \"{name}\" differs from {first} and does not have the joined axis"
+    ))
 }

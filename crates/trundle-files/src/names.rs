@@ -16,9 +16,12 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
         return Ok(());
     };
-    let (file, own, why) = (shown_path(path), Shown(&tensor.name), Shown(&tensor.problem));
-    let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
+    let (own, why) = (Shown(&tensor.name), Shown(&tensor.problem));
+    let refusal = format!("{}: \"{own}\" cannot be read: {why}", shown_path(path));
+    let failure = Failure::refused(refusal);
+    let is_stored = file.stored().iter().any(|stored| stored.header.name == tensor.name);
     Err(match name {
+        Some(_) if is_stored => failure.with_hint("trundle can only copy it as it is stored"),
         Some(_) => failure,
         None => failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')"),
     })
@@ -48,6 +51,12 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
         Ok(like) if !like.is_empty() => Ok(like),
         _ => Err(not_found(file, headers, name)),
     }
+}
+
+/// Returns whether a name or pattern selects the tensor called `own`.
+pub(crate) fn is_selected(name: Option<&str>, own: &str) -> bool {
+    let is_like = |name: &str| Pattern::new(name).is_ok_and(|pattern| pattern.matches(own));
+    name.is_none_or(|name| name == own || is_like(name))
 }
 
 pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trundle::notation::{AxisNames, Given, NumbersFile, Unfilled};
 use trundle::ops::{DECLARATIONS, Declaration, Kind, Operand};
 use trundle::{Chain, Shape, normalize_axis};
-use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
+use trundle_formats::{Format, Header, Problem, Shown, TensorFile};
 
 use crate::failure::Failure;
 use crate::forecast::counted;
@@ -316,11 +316,8 @@ fn numbers(
 
 /// Returns whether a text is the name of a file, which need not exist.
 fn names_a_file(text: &str) -> bool {
-    let ending = Path::new(text).extension().unwrap_or_default();
-    let mut endings = FORMATS.iter().flat_map(Format::endings);
-    text == "-"
-        || Path::new(text).exists()
-        || endings.any(|known| ending.eq_ignore_ascii_case(known))
+    let path = Path::new(text);
+    text == "-" || path.exists() || Format::of_ending(path).is_some()
 }
 
 /// The memory in bytes of a length or an index: an `i128` as read, and three `u64` in the operator and the table of the

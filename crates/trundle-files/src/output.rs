@@ -105,8 +105,10 @@ impl Destination {
 }
 
 /// Returns the format for a request without an output: the input's if trundle can write it, otherwise the first
-/// writable format that holds several tensors.
+/// writable format that holds several tensors, and metadata if the input's does.
 pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
-    let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
+    let keeps = |format: &Format| format.keeps_metadata() || !file.format().keeps_metadata();
+    let holds = |format: &&Format| format.is_written() && !format.holds_one() && keeps(format);
+    let written = || FORMATS.iter().find(holds);
     Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])
 }

@@ -11,8 +11,9 @@ use trundle_formats::{FORMATS, Format, Header, Shown, TensorFile};
 use crate::axes::{Axes, Record};
 use crate::failure::Failure;
 use crate::forecast::counted;
-use crate::names::{cannot_keep, shown_path};
+use crate::names::shown_path;
 use crate::rule::{Rule, assigned};
+use crate::stored;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
@@ -24,6 +25,8 @@ pub(crate) enum Fate {
 
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
+    /// The tensors that are [copied as they are stored](stored::kept).
+    pub(crate) stored: Vec<usize>,
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -54,14 +57,21 @@ impl Relaid {
         file: &TensorFile,
         path: &Path,
         rules: &[Arc<Rule>],
+        format: &Format,
     ) -> Result<Relaid, Failure> {
-        if let Some(tensor) = file.unreadable().first() {
-            return Err(cannot_keep(path, tensor));
-        }
-        Relaid::of_headers(file, rules).map_err(|failure| failure.within(&path.to_string_lossy()))
+        let is_named = |header: &Header| Ok(rules.iter().any(|rule| rule.is_for(&header.name)));
+        let stored = stored::kept(file, path, format, is_named).map_err(|failure| {
+            failure.with_hint("`trundle convert` with --only and --tensor makes a file without it")
+        })?;
+        let relaid = Relaid::of_headers(file, rules, stored);
+        relaid.map_err(|failure| failure.within(&path.to_string_lossy()))
     }
 
-    fn of_headers(file: &TensorFile, rules: &[Arc<Rule>]) -> Result<Relaid, Failure> {
+    fn of_headers(
+        file: &TensorFile,
+        rules: &[Arc<Rule>],
+        stored: Vec<usize>,
+    ) -> Result<Relaid, Failure> {
         let mut record = Record::of(file.metadata()).map_err(Failure::refused)?;
         let headers = file.headers();
         let mut fates = Vec::with_capacity(headers.len());
@@ -76,7 +86,7 @@ impl Relaid {
             fates.push(fate);
         }
         let metadata = record.within(file.metadata());
-        Ok(Relaid { fates, metadata })
+        Ok(Relaid { fates, stored, metadata })
     }
 
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
@@ -97,7 +107,7 @@ impl Relaid {
 
     /// Counts the tensors that are moved, that already have the order, and that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        let mut counts = [0; 3];
+        let mut counts = [0, 0, self.stored.len()];
         for fate in &self.fates {
             counts[match fate {
                 Fate::Moved(_) => 0,

@@ -11,7 +11,7 @@ use trundle_formats::{Header, Order, Shown};
 
 use crate::decide::{Decided, Decision};
 use crate::failure::Failure;
-use crate::forecast::{counted, destination, first_lines, sentence, tensors};
+use crate::forecast::{bytes, counted, destination, first_lines, sentence, tensors};
 use crate::join::Tensor;
 use crate::left_out;
 use crate::moves::move_report;
@@ -20,6 +20,7 @@ use crate::numbers::readable;
 use crate::relayout::{Relaid, in_words};
 use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
+use crate::stored;
 
 impl Decided {
     /// Describes the work: a sentence and a line for each tensor, with `verbose` also every pass.
@@ -50,7 +51,8 @@ impl Decided {
                     };
                     format!("  {output}: {}", sentence(&tensors(job), job))
                 });
-                lines_text(parted.lines(file)) + &lines_text(outputs) + &self.verify_line()
+                let (tensors, outputs) = (lines_text(parted.lines(file)), lines_text(outputs));
+                tensors + &outputs + &self.stored_line() + &self.verify_line()
             }
         };
         if verbose {
@@ -77,6 +79,17 @@ impl Decided {
     /// # Errors
     /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
+        let mut reports = self.work_reports()?;
+        let stored = self.decision.stored().into_iter();
+        let stored = stored.map(|index| &*self.opened[0].stored()[index].header.name);
+        let stored: Vec<&str> = stored.collect();
+        if !stored.is_empty() {
+            reports.iter_mut().for_each(|report| report["copied_as_stored"] = json!(stored));
+        }
+        Ok(reports)
+    }
+
+    fn work_reports(&self) -> Result<Vec<Value>, Failure> {
         let Decided { decision, jobs, opened, inputs, .. } = self;
         let job = &jobs[0];
         let with_passes = |(mut report, tensor): (Value, &TensorJob)| {
@@ -142,7 +155,7 @@ impl Decided {
         let wanted = self.decision.wanted();
         let each = wanted.iter().zip(self.jobs[0].tensors());
         let moved = each.filter_map(|(wanted, tensor)| {
-            let moved = choice.moved(wanted.index)?;
+            let moved = choice.fates.moved(wanted.index)?;
             let inputs = self.headers_of(wanted);
             Some(MovedTensor { file: self.first_path(), inputs, tensor, chain: &moved.chain })
         });
@@ -181,7 +194,7 @@ impl Decided {
     }
 
     fn destination_lines(&self, job: &Job) -> String {
-        let mut lines = encoded_line(job);
+        let mut lines = encoded_line(job) + &self.stored_line();
         if let Some(output) = self.outputs.first() {
             lines.push_str(&format!("  {}\n", destination(output, self.format)));
         }
@@ -198,12 +211,17 @@ impl Decided {
         lines + &self.verify_line()
     }
 
+    fn stored_line(&self) -> String {
+        let line = stored::line(&self.opened[0], &self.decision.stored());
+        line.map_or_else(String::new, |line| format!("  {line}\n"))
+    }
+
     /// Describes the verification in one line; empty if there is none.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
         }
-        let bytes = self.jobs.iter().flat_map(Job::tensors).map(TensorJob::out_bytes).sum();
+        let bytes = self.jobs.iter().map(bytes).sum();
         format!("  then {} are read back and compared\n", readable(bytes))
     }
 }

@@ -103,7 +103,7 @@ impl Rule {
     }
 
     /// Returns whether the rule names a tensor, by its pattern or literally.
-    fn is_for(&self, tensor: &str) -> bool {
+    pub(crate) fn is_for(&self, tensor: &str) -> bool {
         self.names == tensor || self.pattern.matches(tensor)
     }
 

@@ -51,9 +51,10 @@ impl Decided {
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
-            // A comparison does not write, so chunks and codecs do not apply.
-            let (chunks, shards, codecs) = (None, None, None);
-            let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
+            // A comparison does not write, so these options do not apply.
+            let (chunks, shards, codecs, stored) = (None, None, None, Vec::new());
+            let options =
+                PlanOptions { chunks, shards, codecs, stored, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
         }
         let options = RunOptions {
@@ -203,7 +204,9 @@ impl Outcome {
         let several = self.outputs.len() > 1;
         let files: BTreeSet<Option<&str>> =
             self.outputs.iter().map(|output| output["file"].as_str()).collect();
-        let moved = || self.outputs.iter().filter(|output| output["kept"].is_null());
+        let is_moved =
+            |output: &&Value| output["kept"].is_null() && output["copied_as_stored"].is_null();
+        let moved = || self.outputs.iter().filter(is_moved);
         let lines = moved().map(|output| {
             let name = output["name"].as_str().filter(|_| self.outputs.len() > files.len());
             let file = shown_output(Path::new(output["file"].as_str().unwrap_or_default()));
@@ -287,11 +290,17 @@ pub(crate) fn add(report: &mut Value, more: Value) {
 }
 
 fn described(tensor: &TensorJob, file: &Path) -> Value {
-    json!({
+    let mut described = json!({
         "name": tensor.name(),
         "file": file.to_string_lossy(),
         "dtype": tensor.element().name(),
         "shape": tensor.out_shape().sizes(),
         "bytes": tensor.out_bytes(),
-    })
+    });
+    if tensor.is_stored() {
+        // The size of encoded chunks is not known.
+        described["bytes"] = Value::Null;
+        described["copied_as_stored"] = true.into();
+    }
+    described
 }

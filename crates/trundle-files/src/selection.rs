@@ -13,11 +13,17 @@ use crate::fates::{Fate, Fates};
 use crate::forecast::counted;
 use crate::input::Input;
 use crate::memory;
-use crate::names::{cannot_keep, check_readable, listed, not_found, select};
+use crate::names::{check_readable, is_selected, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
+use crate::stored;
 
-pub(crate) type Choice = Fates<TensorChain>;
+/// The fates of the tensors, and the tensors that are [copied as they are stored](stored::kept).
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub fates: Fates<TensorChain>,
+    pub stored: Vec<usize>,
+}
 
 #[derive(Debug)]
 pub(crate) struct TensorChain {
@@ -47,13 +53,18 @@ impl Choice {
     ) -> Result<Choice, Failure> {
         let file = &files[0];
         let others_stay = !only && !format.holds_one();
-        if let Some(tensor) = file.unreadable().first().filter(|_| others_stay) {
-            let failure = cannot_keep(inputs[0].path(), tensor);
-            return Err(failure.with_setting(
-                Setting::Only,
-                "with --tensor NAME leaves it out (NAME may be '*')",
-            ));
-        }
+        let is_moved = |header: &Header| match is_selected(name, &header.name) {
+            true => is_stored_moved(operation, file, header, name),
+            false => Ok(false),
+        };
+        let stored = match others_stay {
+            true => stored::kept(file, inputs[0].path(), format, is_moved),
+            false => Ok(Vec::new()),
+        };
+        let stored = stored.map_err(|failure| {
+            let leaves = "with --tensor NAME leaves it out (NAME may be '*')";
+            failure.with_setting(Setting::Only, leaves)
+        })?;
         let headers = file.headers();
         if name.is_some() {
             check_readable(inputs[0].path(), file, name)?;
@@ -65,7 +76,7 @@ impl Choice {
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
-        Ok(Fates(fates))
+        Ok(Choice { fates: Fates(fates), stored })
     }
 
     /// Returns the bytes that the job holds throughout: lengths, indices and scatter tables.
@@ -77,7 +88,7 @@ impl Choice {
         operation: &Operation,
         max_mem: Option<Bytes>,
     ) -> Result<u64, Failure> {
-        let indices = self.all_moved().map(|moved| moved.indices as u64);
+        let indices = self.fates.all_moved().map(|moved| moved.indices as u64);
         let indices = indices.fold(0, u64::saturating_add);
         let tables = indices.saturating_mul(BYTES_AN_INDEX);
         let memory_bytes = operation.numbers_bytes.saturating_add(tables);
@@ -94,12 +105,32 @@ impl Choice {
     }
 
     pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
-        still_true_of(file, &self.map(|moved| order_behind(&moved.chain, &moved.shapes)))
+        still_true_of(file, &self.fates.map(|moved| order_behind(&moved.chain, &moved.shapes)))
     }
 }
 
 /// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
+
+/// Returns whether the operation moves one of [`TensorFile::stored`]. `name` selects the tensors of the operation.
+///
+/// # Errors
+/// If the operation does not fit the tensor.
+fn is_stored_moved(
+    operation: &Operation,
+    file: &TensorFile,
+    header: &Header,
+    name: Option<&str>,
+) -> Result<bool, Failure> {
+    if name == Some(&header.name) {
+        return Ok(true);
+    }
+    let stored = file.stored().iter().map(|stored| &stored.header);
+    let chosen = file.headers().iter().chain(stored).filter(|own| is_selected(name, &own.name));
+    let chain = operation.chain_for(header, Some(&names_of(chosen)));
+    let chain = chain.map_err(|failure| failure.within(&header.name))?;
+    Ok(!chain.ops().is_empty())
+}
 
 fn fitting(
     operation: &Operation,

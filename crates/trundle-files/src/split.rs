@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trundle::ops::Slice;
 use trundle::{Chain, normalize_axis};
 use trundle_disk::Wanted;
-use trundle_formats::{Header, Shown, TensorFile};
+use trundle_formats::{Format, Header, Shown, TensorFile};
 
 use crate::axes::{self, Metadata};
 use crate::failure::{Failure, Setting};
@@ -15,6 +15,7 @@ use crate::forecast::counted;
 use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
+use crate::stored;
 
 /// Returns the input of a split.
 ///
@@ -93,6 +94,8 @@ impl Cut {
 
 pub(crate) struct Parted {
     pub(crate) fates: Fates<Cut>,
+    /// The tensors that each part has [as they are stored](stored::kept).
+    pub(crate) stored: Vec<usize>,
     pub(crate) parts: usize,
 }
 
@@ -107,9 +110,22 @@ impl Parted {
         name: Option<&str>,
         axis: &Axis,
         parts: &Parts,
+        format: &Format,
     ) -> Result<Parted, Failure> {
         let headers = file.headers();
-        check_readable(path, file, name)?;
+        let has_axis = |header: &Header| match axis {
+            Axis::Name(name) => Ok(axes::called(header, name)?.is_some()),
+            Axis::Number(_) => Ok(true),
+        };
+        let stored = match name {
+            None => stored::kept(file, path, format, has_axis).map_err(|failure| {
+                failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')")
+            })?,
+            Some(_) => Vec::new(),
+        };
+        if name.is_some() {
+            check_readable(path, file, name)?;
+        }
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];
@@ -129,7 +145,7 @@ impl Parted {
             let (file, dim) = (shown_path(path), Shown(dim));
             return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
         }
-        Ok(Parted { fates, parts: parts.count() })
+        Ok(Parted { fates, stored, parts: parts.count() })
     }
 
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {

@@ -9,7 +9,8 @@ use crate::attributes;
 pub struct Annotations {
     /// The name of each axis that has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes as a JSON object; empty if there are none.
+    /// The attributes as a JSON object; empty if there are none. Numbers can be NaN and infinite, as in Python's JSON.
+    /// Attributes from HDF5 have an entry with their types.
     pub attributes: String,
     /// The little-endian bytes of the fill value, if the file states it.
     pub fill: Option<Vec<u8>>,
@@ -42,7 +43,14 @@ pub struct Difference {
 impl Annotations {
     /// Returns the names of the attributes.
     pub fn attribute_names(&self) -> impl Iterator<Item = String> {
-        attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name)
+        let names = attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name);
+        names.chain(self.only_in_hdf5())
+    }
+
+    /// Returns the names of the attributes that only HDF5 can represent, such as complex numbers.
+    pub fn only_in_hdf5(&self) -> Vec<String> {
+        let all = attributes::object(&self.attributes).unwrap_or_default();
+        attributes::only_in_hdf5(&all).cloned().collect()
     }
 
     /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is `None` if the
@@ -68,7 +76,7 @@ impl Annotations {
                 [Some(one), Some(other)] => is_same(one, other),
                 [one, other] => one == other,
             };
-            let values = values.map(|value| value.map(Value::to_string));
+            let values = values.map(|value| value.map(trundle_json::to_text));
             (!is_same).then_some(Difference { attribute, values })
         };
         DECODING.split(' ').filter_map(difference).collect()

@@ -1,21 +1,37 @@
 //! Converts attributes of arrays and groups between JSON and strings.
+//!
+//! The JSON is as Python writes it, see [`trundle_json`]. With attributes from HDF5, it has an entry [`STORED_KEY`],
+//! which only a new HDF5 file needs.
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+#[cfg(feature = "hdf5")]
+pub use trundle_hdf5::STORED_KEY;
+
 type Attributes = serde_json::Map<String, Value>;
+
+/// The key of an entry that only files of HDF5 have.
+#[cfg(not(feature = "hdf5"))]
+pub const STORED_KEY: &str = "trundle.hdf5";
 
 /// Converts attributes to pairs of strings, for other formats. Strings that could be parsed as JSON, and all other
 /// values, become JSON.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
-        Value::String(text) if serde_json::from_str::<Value>(&text).is_err() => text,
-        other => other.to_string(),
+        Value::String(text) if is_plain(&text) => text,
+        other => trundle_json::to_text(&other),
     };
     attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
+}
+
+/// Returns whether a string is unchanged in a pair of strings: it is neither JSON nor a number that JSON lacks.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+fn is_plain(text: &str) -> bool {
+    !text.starts_with('\0') && trundle_json::parse(text.as_bytes()).is_err()
 }
 
 /// Converts attributes to pairs of strings, for a format without objects. A string that contains a JSON object is
@@ -23,7 +39,7 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
 #[cfg(feature = "hdf5")]
 pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
     let pairs = attributes.into_iter().flat_map(|(key, value)| match value {
-        Value::String(text) if is_object(&text) => vec![(key, text)],
+        Value::String(text) if object(&text).is_some() => vec![(key, text)],
         other => to_metadata(Attributes::from_iter([(key, other)])),
     });
     pairs.collect()
@@ -33,15 +49,20 @@ pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String
 #[cfg(feature = "hdf5")]
 pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attributes {
     let mut attributes = of_metadata(metadata);
-    for (key, text) in metadata.iter().filter(|(_, text)| is_object(text)) {
+    let texts = metadata.iter().filter(|(key, text)| key != STORED_KEY && object(text).is_some());
+    for (key, text) in texts {
         attributes.insert(key.clone(), Value::String(text.clone()));
     }
     attributes
 }
 
-#[cfg(feature = "hdf5")]
-fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && matches!(serde_json::from_str(text), Ok(Value::Object(_)))
+/// Parses a JSON object; `None` if the text is not an object.
+pub(crate) fn object(text: &str) -> Option<Attributes> {
+    let is_one = text.trim_start().starts_with('{');
+    match is_one.then(|| trundle_json::parse(text.as_bytes()))? {
+        Ok(Value::Object(attributes)) => Some(attributes),
+        _ => None,
+    }
 }
 
 /// Adds the attributes of groups to the metadata of a file. The key of a group is its path and a slash.
@@ -68,7 +89,7 @@ pub(crate) fn split_groups(
         let path = key.strip_suffix('/').filter(|path| is_path(path));
         let is_within = |tensor: &&str| key.starts_with(&format!("{tensor}/"));
         let path = path.filter(|_| !tensors.iter().any(is_within));
-        match path.zip(serde_json::from_str::<Attributes>(text).ok()) {
+        match path.zip(object(text)) {
             Some((path, attributes)) => drop(groups.insert(path.to_owned(), attributes)),
             None => of_root.push((key.clone(), text.clone())),
         }
@@ -78,8 +99,9 @@ pub(crate) fn split_groups(
 
 /// Reads the pairs of [`to_metadata`].
 pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
-    let value =
-        |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    let value = |text: &String| {
+        trundle_json::parse(text.as_bytes()).unwrap_or_else(|_| trundle_json::of_string(text))
+    };
     metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
 }
 
@@ -89,15 +111,48 @@ pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
         return String::new();
     }
-    Value::Object(attributes.clone()).to_string()
+    trundle_json::to_text(&Value::Object(attributes.clone()))
 }
 
 /// Parses attributes from a JSON object; none if the text is not an object.
 pub(crate) fn of_text(text: &str) -> Attributes {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(attributes)) => attributes,
-        _ => Attributes::new(),
-    }
+    let mut attributes = object(text).unwrap_or_default();
+    attributes.shift_remove(STORED_KEY);
+    attributes
+}
+
+/// Returns the names of attributes that only HDF5 can represent.
+pub(crate) fn only_in_hdf5(attributes: &Attributes) -> impl Iterator<Item = &String> {
+    let stored = attributes.get(STORED_KEY).and_then(Value::as_object);
+    let names = stored.into_iter().flat_map(serde_json::Map::keys);
+    names.filter(|name| !attributes.contains_key(*name))
+}
+
+/// Returns the attributes of a file's groups that only HDF5 can represent, by their paths.
+pub fn of_groups_only_in_hdf5(metadata: &[(String, String)]) -> Vec<String> {
+    let of_group = |(key, text): &(String, String)| match key.ends_with('/') {
+        true => {
+            let own = object(text).unwrap_or_default();
+            only_in_hdf5(&own).map(|name| format!("{key}{name}")).collect()
+        }
+        false => Vec::new(),
+    };
+    let of_root = of_metadata(metadata);
+    only_in_hdf5(&of_root).cloned().chain(metadata.iter().flat_map(of_group)).collect()
+}
+
+/// Returns the metadata of a file for a format other than HDF5.
+pub(crate) fn without_stored(metadata: &[(String, String)]) -> Vec<(String, String)> {
+    let pairs = metadata.iter().filter(|(key, _)| key != STORED_KEY);
+    let pair = |(key, text): &(String, String)| {
+        let own = Some(text).filter(|text| key.ends_with('/') && text.contains(STORED_KEY));
+        let text = own.and_then(|text| object(text)).map_or(text.clone(), |mut own| {
+            own.shift_remove(STORED_KEY);
+            trundle_json::to_text(&own.into())
+        });
+        (key.clone(), text)
+    };
+    pairs.map(pair).collect()
 }
 
 #[cfg(all(test, any(feature = "hdf5", feature = "zarr")))]
@@ -109,10 +164,13 @@ mod tests {
         let all = serde_json::json!({
             "title": "wind at 10 m", "empty": "", "number": 5, "text of a number": "5", "null": null,
             "text of a word": "null", "list": [1, "two", {"three": 3.5}], "quoted": "\"x\"",
+            "nan": "\0NaN", "list of nan": [1, "\0-Infinity"], "text of nan": "NaN", "nul": "\0\0NaN",
         });
         let Value::Object(all) = all else { panic!("an object") };
         let pairs = to_metadata(all.clone());
-        assert!(pairs.contains(&("title".to_owned(), "wind at 10 m".to_owned())));
+        for (key, text) in [("title", "wind at 10 m"), ("nan", "NaN"), ("text of nan", "\"NaN\"")] {
+            assert!(pairs.contains(&(key.to_owned(), text.to_owned())), "{pairs:?}");
+        }
         assert_eq!(of_metadata(&pairs), all);
         assert_eq!(of_text(&to_text(&all)), all);
         assert_eq!(of_text(&to_text(&Attributes::new())), Attributes::new());

@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
+use std::ops::Deref;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Identifies the content of a blob, so that a later run can detect changes.
@@ -39,6 +40,21 @@ pub enum EncodedChunk {
     /// A chunk in a remote store, which can copy it without a download.
     #[cfg(feature = "zarr")]
     Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
+}
+
+impl EncodedChunk {
+    /// Returns a reader of the bytes. A chunk in a remote store is read whole.
+    ///
+    /// # Errors
+    /// If a remote store cannot be read.
+    pub fn reader(self) -> io::Result<Box<dyn Read>> {
+        Ok(match self {
+            EncodedChunk::File(file) => Box::new(file),
+            EncodedChunk::Bytes(bytes) => Box::new(Cursor::new(bytes)),
+            #[cfg(feature = "zarr")]
+            EncodedChunk::Elsewhere(object) => Box::new(Cursor::new(object.read()?)),
+        })
+    }
 }
 
 /// Bytes that several threads read and write at any offset. Writing fails by default.
@@ -160,21 +176,20 @@ pub trait Blob: Debug + Send + Sync {
 
 /// A reader or writer that goes through a blob from front to back.
 #[derive(Debug)]
-pub struct Sequential<'a>(&'a dyn Blob, u64);
+pub struct Sequential<B>(B, u64);
 
-impl<'a> Sequential<'a> {
+impl<B: Deref<Target: Blob>> Sequential<B> {
     /// Starts at the first byte.
-    pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
+    pub fn new(blob: B) -> Sequential<B> {
         Sequential(blob, 0)
     }
 
-    #[cfg(feature = "hdf5")]
-    pub(crate) fn at(blob: &'a dyn Blob, offset: u64) -> Sequential<'a> {
+    pub(crate) fn at(blob: B, offset: u64) -> Sequential<B> {
         Sequential(blob, offset)
     }
 }
 
-impl Read for Sequential<'_> {
+impl<B: Deref<Target: Blob>> Read for Sequential<B> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read_at(buffer, self.1)?;
         self.1 += read as u64;
@@ -182,7 +197,7 @@ impl Read for Sequential<'_> {
     }
 }
 
-impl Write for Sequential<'_> {
+impl<B: Deref<Target: Blob>> Write for Sequential<B> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.0.write_at(bytes, self.1)?;
         self.1 += written as u64;

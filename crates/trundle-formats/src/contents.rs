@@ -1,6 +1,7 @@
 //! The interface between an opened file and the reader of its format.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use crate::{Blob, Header, Problem, Progress};
 
@@ -11,6 +12,16 @@ pub struct Unreadable {
     pub name: String,
     /// The reason why the entry cannot be read.
     pub problem: Problem,
+}
+
+/// A tensor that is [`Unreadable`], but can be copied as it is stored to a file of the same format.
+#[derive(Clone, Debug)]
+pub struct StoredTensor {
+    /// The name, the shape, the axis names and the chunks. The type has only its name; the width of an element is not
+    /// known.
+    pub header: Header,
+    /// The metadata of the tensor in its format.
+    pub document: String,
 }
 
 impl Unreadable {
@@ -35,6 +46,11 @@ pub(crate) struct Listing {
 pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
 
+    /// Returns the unreadable tensors that can be copied as they are stored.
+    fn stored(&self) -> &[StoredTensor] {
+        &[]
+    }
+
     /// Reads a stream to its end and checks that it is complete.
     fn read_on(&mut self) -> Result<(), Problem> {
         Ok(())
@@ -42,6 +58,11 @@ pub(crate) trait Contents: Send {
 
     /// Returns the bytes to which [`Header::data_offset`] refers; `None` if they do not allow random access.
     fn blob(&self) -> Option<&dyn Blob>;
+
+    /// Returns the paths of the files with the data, if the reader knows them.
+    fn data_files(&self) -> &[PathBuf] {
+        &[]
+    }
 
     /// Returns whether the file contains CRC-32 values of the data.
     fn has_crc32(&self) -> bool {

@@ -181,6 +181,14 @@ pub enum Problem {
         /// The problem.
         problem: Box<Problem>,
     },
+    /// A file that the file names has a problem.
+    #[error("file \"{file}\": {problem}")]
+    Beside {
+        /// The name of the other file.
+        file: String,
+        /// The problem.
+        problem: Box<Problem>,
+    },
     /// The shape is too large to be addressed.
     #[error(transparent)]
     Shape(#[from] trundle_core::ShapeError),
@@ -209,6 +217,10 @@ impl Problem {
         Problem::Member { member: name.into(), problem: Box::new(problem) }
     }
 
+    pub(crate) fn beside(file: impl Into<String>, problem: Problem) -> Problem {
+        Problem::Beside { file: file.into(), problem: Box::new(problem) }
+    }
+
     pub(crate) fn opening(source: io::Error) -> Problem {
         Problem::Io { doing: "open", source }
     }
@@ -223,9 +235,9 @@ impl Problem {
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Problem::Member { problem, .. } | Problem::Kept { why: problem, .. } => {
-                problem.exit_class()
-            }
+            Problem::Member { problem, .. }
+            | Problem::Beside { problem, .. }
+            | Problem::Kept { why: problem, .. } => problem.exit_class(),
             // The data does not match its checksum or encoding.
             Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 ExitClass::Refused

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::attributes::without_stored;
 use crate::contents::Contents;
 use crate::shared::WrittenFiles;
 use crate::source::Source;
@@ -47,13 +48,15 @@ pub struct Format {
 }
 
 /// The metadata that a file of the format can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Keeps {
     Nothing,
     /// Pairs of strings for the file.
     OfFile,
     /// Pairs of strings for the file, and [`Annotations`](crate::Annotations) for each tensor.
     All,
+    /// [`Keeps::All`], and attributes that only HDF5 can represent.
+    Hdf5,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,17 +66,9 @@ pub(crate) struct FolderFormat {
     pub(crate) begin: BeginFolder,
 }
 
-/// The number of bytes that are needed to recognise a format: the length of a NIfTI-1 header, which ends with the
-/// magic.
-pub(crate) const FIRST_BYTES: usize = 348;
-
-/// The first bytes of a gzip file (RFC 1952, 2.3.1).
-pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-
-/// Returns the error for a file that is compressed with gzip.
-pub(crate) fn gzip_refused() -> Problem {
-    Problem::unsupported("is compressed with gzip: gunzip it first")
-}
+/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header of 348
+/// bytes, which may be compressed.
+pub(crate) const FIRST_BYTES: usize = 2 << 10;
 
 impl Format {
     /// Returns the name of the format, its usual file extension.
@@ -114,7 +109,12 @@ impl Format {
 
     /// Returns whether the format can hold the [`Annotations`](crate::Annotations) of tensors.
     pub fn keeps_annotations(&self) -> bool {
-        self.keeps == Keeps::All
+        self.keeps >= Keeps::All
+    }
+
+    /// Returns whether the format can hold attributes that only HDF5 can represent, such as complex numbers.
+    pub fn keeps_attributes_of_hdf5(&self) -> bool {
+        self.keeps == Keeps::Hdf5
     }
 
     /// Returns whether the format supports chunks, compression and unlimited axes, but trundle does not write them.
@@ -155,6 +155,9 @@ impl Format {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }
-        skeleton(tensors, metadata)
+        match self.keeps {
+            Keeps::Hdf5 => skeleton(tensors, metadata),
+            _ => skeleton(tensors, &without_stored(metadata)),
+        }
     }
 }

@@ -10,7 +10,8 @@
 //! - .safetensors: read and written with all types, the order of the tensors, and metadata.
 //! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also state the element type for a file whose format
 //!   does not have the type and stores only its bits.
-//! - .gguf and .pt (several tensors), .nrrd and .nii (one tensor): read only.
+//! - The index of a sharded .safetensors checkpoint, .gguf and .pt (several tensors), .nrrd and .nii (one tensor, also
+//!   compressed with gzip): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`.
 //!
@@ -48,12 +49,14 @@ mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
 mod codecs;
+mod concatenated;
 mod contents;
 mod crc32;
 mod element_text;
 mod error;
 mod format;
 mod gguf;
+mod gunzip;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod header;
@@ -96,9 +99,10 @@ mod write;
 mod zarr;
 
 pub use annotations::{AXES_KEY, Annotations, Difference};
+pub use attributes::{STORED_KEY, of_groups_only_in_hdf5};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
-pub use contents::Unreadable;
+pub use contents::{StoredTensor, Unreadable};
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
 pub use format::Format;

@@ -21,13 +21,13 @@ pub fn reordered(
     text: &str,
     order_of: impl Fn(&str) -> Option<Vec<usize>>,
 ) -> Option<String> {
-    let mut value: Value = serde_json::from_str(text).ok()?;
+    let mut value = trundle_json::parse(text.as_bytes()).ok()?;
     if let Some(multiscales) = multiscales_of(key, &mut value) {
         for multiscale in multiscales.as_array_mut()? {
             reorder(multiscale, &order_of)?;
         }
     }
-    Some(value.to_string())
+    Some(trundle_json::to_text(&value))
 }
 
 /// The version of OME-NGFF for Zarr stores of version 2.

@@ -1,20 +1,22 @@
 //! NIfTI-1 and NIfTI-2, formats of the Neuroimaging Informatics Technology Initiative. A file has one tensor after a
 //! header of fixed length.
 //!
-//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs (`.hdr`, `.img`) and compressed
-//! files (`.nii.gz`) are refused. The format lists the fastest axis first, so the sizes are reversed: x, y, z, t
+//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order, also compressed with gzip (`.nii.gz`).
+//! Pairs (`.hdr`, `.img`) are refused. The format lists the fastest axis first, so the sizes are reversed: x, y, z, t
 //! becomes shape [t, z, y, x]. Numbers are moved as stored. Their scaling (`scl_slope`, `scl_inter`) becomes metadata
 //! if it has an effect. A warning names other fields in use, such as the affine transformation.
 //!
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
 
+use std::io::Read;
 use std::ops::Range;
 
 use trundle_core::Shape;
 
 use crate::contents::Contents;
-use crate::format::{GZIP_MAGIC, Keeps, gzip_refused};
+use crate::format::Keeps;
+use crate::gunzip::{GZIP_MAGIC, Gunzip};
 use crate::literal::Literal;
 use crate::source::{Source, read_exactly};
 use crate::stored_dtype::ByteOrder;
@@ -147,7 +149,11 @@ const DATATYPES: [(i16, i16, &str); 16] = [
 ];
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let name = source.name().to_owned();
+    let mut name = source.name().to_owned();
+    if source.peek(GZIP_MAGIC.len())? == GZIP_MAGIC {
+        source = source.gunzip();
+        name.truncate(name.strip_suffix(".nii").map_or(name.len(), str::len));
+    }
     let fields = Fields::read(&mut source)?;
     fields.check_magic()?;
     let (element, shape) = (fields.element()?, fields.shape()?);
@@ -164,8 +170,18 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     )?)
 }
 
-/// Returns whether a file begins with a known header length, in either byte order, and has the magic.
+/// Returns whether a file begins with a known header length, in either byte order, and has the magic. The file may be
+/// compressed with gzip.
 fn begins(first: &[u8]) -> bool {
+    let mut header = Vec::new();
+    let first = if first.starts_with(GZIP_MAGIC) {
+        // An error is expected, because the data ends too early.
+        let most = u64::from(NIFTI_1.header_bytes);
+        let _ = Gunzip::new(first).take(most).read_to_end(&mut header);
+        &header
+    } else {
+        first
+    };
     let Some((length, _)) = first.split_first_chunk() else { return false };
     version(*length).is_some_and(|(version, _)| {
         first.get(version.magic_at..).is_some_and(|rest| rest.starts_with(version.magic))
@@ -189,9 +205,6 @@ impl Fields {
     fn read(source: &mut Source) -> Result<Fields, Problem> {
         let mut length = [0; LENGTH_BYTES];
         length.copy_from_slice(&read_exactly(source, "the header's length", LENGTH_BYTES)?);
-        if length.starts_with(GZIP_MAGIC) {
-            return Err(gzip_refused());
-        }
         let (version, byte_order) = version(length).ok_or_else(|| {
             Problem::Malformed(format!(
                 "not a NIfTI file: it begins with {}, expected {} or {}",

@@ -1,8 +1,9 @@
 //! NRRD, the format for rasters of the library Teem. A file has one tensor, after a text header that ends with an empty
 //! line.
 //!
-//! Only uncompressed data after the header (`encoding: raw`) is read, with every type. NRRD lists the fastest axis
-//! first, so the sizes are reversed. Pairs (`key:=value`) become metadata. Fields about the space around the tensor,
+//! Data of every type is read, uncompressed or compressed with gzip (`encoding: raw`, `gzip`), after the header or in
+//! one other file in the folder of the header or below it (`data file`). NRRD lists the fastest axis first, so the sizes
+//! are reversed. Pairs (`key:=value`) become metadata. Fields about the space around the tensor,
 //! such as spacings and directions, are skipped. Unknown fields are refused, as in Teem. Names and keywords are
 //! case-insensitive. Bytes after the data are ignored.
 //!
@@ -22,7 +23,7 @@ use crate::{Format, Header, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nrrd",
-    endings: &["nrrd"],
+    endings: &["nrrd", "nhdr"],
     holds_one: true,
     keeps: Keeps::OfFile,
     states_column_major: false,
@@ -72,15 +73,29 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let lines = Lines::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
-    lines.check_attached()?;
+    let (is_gzip, data_file) = (lines.is_gzip()?, lines.data_file()?);
     let (element, shape) = (lines.element()?, lines.shape()?);
     let skipped = lines.byte_skip()?;
-    let start = end.checked_add(skipped).ok_or_else(|| {
+    let (mut source, mut start) = match data_file {
+        Some(file) => (source.open_beside(file)?, 0),
+        None => (source, end),
+    };
+    if is_gzip {
+        source.seek_to(start)?;
+        (source, start) = (source.gunzip(), 0);
+    }
+    let start = start.checked_add(skipped).ok_or_else(|| {
         Problem::header(format!("\"byte skip\" is {skipped}, too far to be addressed"))
     })?;
     let mut header = Header::row_major(name, element, shape, Some(start))?;
-    header.annotations.unread = lines.left_out;
-    Ok(Uncompressed::one(hint.apply(header)?, lines.pairs, start, source, TrailingBytes::Ignored)?)
+    header.annotations.unread = lines.left_out.clone();
+    let header = hint.apply(header)?;
+    let opened =
+        Uncompressed::one(header, lines.pairs.clone(), start, source, TrailingBytes::Ignored);
+    match data_file {
+        Some(file) => Ok(opened.map_err(|problem| Problem::beside(file, problem))?),
+        None => Ok(opened?),
+    }
 }
 
 #[derive(Default)]
@@ -145,28 +160,35 @@ impl Lines {
         self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
 
-    /// Checks that uncompressed data follows the header.
-    fn check_attached(&self) -> Result<(), Problem> {
-        if self.field("datafile").is_some() {
-            return Err(Problem::unsupported(
-                "the data is in another file: only attached data is read",
-            ));
-        }
+    /// Returns whether the data is compressed with gzip.
+    fn is_gzip(&self) -> Result<bool, Problem> {
         let encoding = self.needed("encoding")?;
-        if !encoding.eq_ignore_ascii_case("raw") {
-            return Err(Problem::unsupported(format!(
-                "the encoding is \"{encoding}\": only raw is read"
-            )));
-        }
-        match self.field("lineskip") {
-            None | Some("0") => Ok(()),
-            Some(lines) => {
-                Err(Problem::unsupported(format!("\"line skip\" is {lines}: only 0 is supported")))
-            }
+        match &encoding.to_ascii_lowercase()[..] {
+            "raw" => Ok(false),
+            "gzip" | "gz" => Ok(true),
+            _ => Err(Problem::unsupported(format!(
+                "the encoding is \"{encoding}\": only raw and gzip are read"
+            ))),
         }
     }
 
-    /// Returns the number of bytes between the header and the data.
+    /// Returns the name of the file with the data; `None` if the data follows the header.
+    fn data_file(&self) -> Result<Option<&str>, Problem> {
+        if let Some(lines) = self.field("lineskip").filter(|lines| *lines != "0") {
+            let why = format!("\"line skip\" is {lines}: only 0 is supported");
+            return Err(Problem::unsupported(why));
+        }
+        let file = self.field("datafile");
+        let is_pattern = |file: &str| file.contains('%') && file.split_whitespace().count() >= 4;
+        match file.filter(|file| is_pattern(file) || file.split(' ').next() == Some("LIST")) {
+            Some(files) => Err(Problem::Unsupported(format!(
+                "the data is in several files (\"{files}\"): only one file is read"
+            ))),
+            None => Ok(file),
+        }
+    }
+
+    /// Returns the number of bytes before the data, after the header or in the decompressed or other file.
     fn byte_skip(&self) -> Result<u64, Problem> {
         match self.field("byteskip") {
             None => Ok(0),

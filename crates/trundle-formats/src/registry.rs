@@ -16,6 +16,7 @@ pub static FORMATS: &[Format] = &[
     npy::FORMAT,
     npz::FORMAT,
     safetensors::FORMAT,
+    safetensors::INDEX,
     #[cfg(feature = "zarr")]
     zarr::FORMAT,
     #[cfg(feature = "hdf5")]
@@ -47,8 +48,15 @@ impl Format {
 
     /// Returns the format of the extension of a path, in lower or upper case.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
-        let ending = path.extension().unwrap_or_default();
-        let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
+        let name = path.file_name()?.as_encoded_bytes();
+        let is_known = |known: &&str| {
+            let parts = name.len().checked_sub(known.len()).map(|at| name.split_at(at));
+            parts.is_some_and(|(stem, ending)| {
+                stem.len() > 1
+                    && stem.ends_with(b".")
+                    && ending.eq_ignore_ascii_case(known.as_bytes())
+            })
+        };
         FORMATS.iter().find(|format| format.endings.iter().any(is_known))
     }
 

@@ -29,6 +29,8 @@ pub struct Described<'a> {
     pub codecs: Option<&'a Codecs>,
     /// Other metadata. Most formats do not store it.
     pub annotations: Option<&'a Annotations>,
+    /// The metadata of a tensor that is copied as it is stored. It replaces the type, the shape and all other metadata.
+    pub stored: Option<&'a str>,
 }
 
 /// A tensor of a file whose data is in chunks.
@@ -48,6 +50,8 @@ pub struct ChunkedTensor {
     pub(crate) dtype: String,
     pub(crate) width: usize,
     pub(crate) annotations: Annotations,
+    /// The metadata of a tensor that is copied as it is stored. The other fields then describe one byte for each chunk.
+    pub(crate) stored: Option<String>,
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
@@ -60,6 +64,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     dtype,
     width,
     annotations,
+    stored,
 });
 
 impl ChunkedTensor {
@@ -131,6 +136,7 @@ impl<'a> Described<'a> {
             chunk_order: None,
             codecs: None,
             annotations: None,
+            stored: None,
         }
     }
 

@@ -2,11 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
-use std::path::Path;
-#[cfg(feature = "hdf5")]
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::concatenated::Concatenated;
 use crate::error::is_stream;
+use crate::gunzip::{MOST_INFLATED, Packed};
+use crate::names::check_relative;
+use crate::output::folder_of;
 use crate::{Blob, Problem, is_url};
 
 /// The bytes of a read, after which progress is reported.
@@ -20,9 +23,11 @@ const FIRST_STREAM_BYTES: usize = 1 << 20;
 /// Receives the number of data bytes read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
-/// An input: a regular file or memory of known length, or a stream, which is read once from front to back.
+/// An input: files or memory of known length, gzip data in them, or a stream, which is read once from front to back.
 pub(crate) struct Source {
     name: String,
+    /// The paths of the files with the bytes; empty for memory and streams.
+    files: Vec<PathBuf>,
     input: Input,
     /// The offset from the start of the input, in bytes.
     position: u64,
@@ -31,6 +36,8 @@ pub(crate) struct Source {
 enum Input {
     File { file: File, length: u64 },
     Memory(Cursor<Vec<u8>>),
+    Concatenated(Concatenated),
+    Packed(Packed),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -53,33 +60,99 @@ impl Source {
             return Ok(Source::stream(&name, Box::new(file)));
         }
         let input = Input::File { file, length: metadata.len() };
-        Ok(Source { name: name.into_owned(), input, position: 0 })
+        Ok(Source { name: name.into_owned(), files: vec![path.to_owned()], input, position: 0 })
     }
 
     pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
-        Source { name: name.to_owned(), input: Input::Stream(reader), position: 0 }
+        let input = Input::Stream(reader);
+        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
     }
 
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
-        Source { name: name.to_owned(), input: Input::Memory(Cursor::new(bytes)), position: 0 }
+        let input = Input::Memory(Cursor::new(bytes));
+        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
     }
 
-    /// Returns the regular file or the memory for random access; `None` for a stream.
+    /// Opens a file that this one names: a file in the folder of this one, or below it. A link may only lead to the
+    /// same folder, or to the folder of the file to which this one is a link.
+    pub(crate) fn open_beside(&self, name: &str) -> Result<Source, Problem> {
+        let open = |own: &Path| {
+            check_relative(name).map_err(|why| Problem::Malformed(format!("its name {why}")))?;
+            let real = |path: &Path| path.canonicalize().map_err(Problem::opening);
+            let found = real(&folder_of(own).join(name))?;
+            // In a cache such as Hugging Face's, each file is a link, and all lead to one folder.
+            let folders = [real(folder_of(own))?, folder_of(&real(own)?).to_owned()];
+            if !folders.iter().any(|folder| found.starts_with(folder)) {
+                return Err(Problem::unsupported("is a link that leads out of its folder"));
+            }
+            match found.is_file() {
+                true => Source::open(&found),
+                false => Err(Problem::unsupported("is not a file")),
+            }
+        };
+        let own = self.files.first().ok_or_else(|| {
+            let why = "names other files in its folder, so it must be a file, not a stream";
+            Problem::unsupported(why)
+        })?;
+        open(own).map_err(|problem| Problem::beside(name, problem))
+    }
+
+    /// Returns a source with the same name and other files.
+    pub(crate) fn with_files(self, files: Vec<PathBuf>, bytes: Concatenated) -> Source {
+        Source { files, input: Input::Concatenated(bytes), position: 0, ..self }
+    }
+
+    /// Returns a source of the bytes into which the rest of this one decompresses.
+    pub(crate) fn gunzip(self) -> Source {
+        let Source { name, files, input, position } = self;
+        let packed = match input {
+            Input::File { file, .. } => Packed::new(Arc::new(file), position),
+            Input::Memory(bytes) => Packed::new(Arc::new(bytes), position),
+            input => {
+                Packed::stream(Source { name: name.clone(), files: Vec::new(), input, position })
+            }
+        };
+        let input = Input::Packed(packed);
+        Source { name, files, input, position: 0 }
+    }
+
+    /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,
+    /// unless they are [compressed](Source::is_packed).
     pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
             Input::Memory(bytes) => Some(bytes),
+            Input::Concatenated(bytes) => Some(bytes),
+            Input::Packed(packed) => packed.blob.as_deref(),
             Input::Stream(_) => None,
         }
     }
 
-    /// Like [`Source::blob`], but the result can be shared between threads.
-    #[cfg(feature = "hdf5")]
+    /// Returns the blob of a source that is not compressed, to share it between threads.
     pub(crate) fn into_blob(self) -> Option<Arc<dyn Blob>> {
         match self.input {
             Input::File { file, .. } => Some(Arc::new(file)),
             Input::Memory(bytes) => Some(Arc::new(bytes)),
-            Input::Stream(_) => None,
+            Input::Concatenated(bytes) => Some(Arc::new(bytes)),
+            Input::Packed(_) | Input::Stream(_) => None,
+        }
+    }
+
+    /// Returns the paths of the files with the bytes.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Returns whether the bytes are decompressed while they are read.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.input, Input::Packed(_))
+    }
+
+    /// Returns the most bytes to which the input can decompress, if it is compressed and its length is known.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
+        match &self.input {
+            Input::Packed(packed) => Some(packed.bytes()?.saturating_mul(MOST_INFLATED)),
+            _ => None,
         }
     }
 
@@ -93,29 +166,37 @@ impl Source {
         match &self.input {
             Input::File { length, .. } => Some(*length),
             Input::Memory(bytes) => Some(bytes.get_ref().len() as u64),
-            Input::Stream(_) => None,
+            Input::Concatenated(bytes) => bytes.bytes().ok(),
+            Input::Packed(_) | Input::Stream(_) => None,
         }
     }
 
-    /// Moves to an offset from the start. A stream only moves forwards, by reading.
+    /// Moves to an offset from the start. A stream only moves forwards, by reading. Compressed data is read from its
+    /// start again to move backwards.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
+        let is_behind = offset < self.position;
         match &mut self.input {
-            Input::Stream(reader) if self.position <= offset => {
-                let mut between = reader.take(offset - self.position);
-                self.position +=
-                    io::copy(&mut between, &mut io::sink()).map_err(Problem::reading)?;
-                if self.position < offset {
-                    return Err(Problem::OffsetBeyond { offset, length: self.position });
-                }
-                Ok(())
-            }
-            Input::Stream(_) => Err(Problem::reading(io::Error::new(
-                io::ErrorKind::NotSeekable,
-                format!("a stream at byte {} cannot go to byte {offset}", self.position),
-            ))),
             Input::File { .. } | Input::Memory(_) => {
-                self.seek(SeekFrom::Start(offset)).map(drop).map_err(Problem::reading)
+                self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
             }
+            Input::Concatenated(_) => self.position = offset,
+            Input::Packed(packed) if is_behind && packed.blob.is_some() => {
+                packed.restart();
+                self.position = 0;
+            }
+            Input::Packed(_) | Input::Stream(_) if is_behind => {
+                return Err(Problem::reading(io::Error::new(
+                    io::ErrorKind::NotSeekable,
+                    format!("a stream at byte {} cannot go to byte {offset}", self.position),
+                )));
+            }
+            Input::Packed(_) | Input::Stream(_) => {}
+        }
+        let between = offset - self.position;
+        io::copy(&mut self.take(between), &mut io::sink()).map_err(Problem::reading)?;
+        match self.position < offset {
+            true => Err(Problem::OffsetBeyond { offset, length: self.position }),
+            false => Ok(()),
         }
     }
 
@@ -152,7 +233,7 @@ impl Source {
         let data = match &mut self.input {
             Input::File { file, .. } => read_data(file, bytes, left, progress),
             Input::Memory(memory) => read_data(memory, bytes, left, progress),
-            Input::Stream(reader) => read_data(reader, bytes, left, progress),
+            _ => return read_data(self, bytes, left, progress),
         };
         let data = data?;
         self.position += data.len() as u64;
@@ -243,6 +324,8 @@ impl Read for Source {
         let read = match &mut self.input {
             Input::File { file, .. } => file.read(buffer)?,
             Input::Memory(memory) => memory.read(buffer)?,
+            Input::Concatenated(bytes) => bytes.read_at(buffer, self.position)?,
+            Input::Packed(packed) => packed.reader.read(buffer)?,
             Input::Stream(reader) => reader.read(buffer)?,
         };
         self.position += read as u64;
@@ -255,7 +338,7 @@ impl Seek for Source {
         self.position = match &mut self.input {
             Input::File { file, .. } => file.seek(to)?,
             Input::Memory(memory) => memory.seek(to)?,
-            Input::Stream(_) => return Err(io::ErrorKind::NotSeekable.into()),
+            _ => return Err(io::ErrorKind::NotSeekable.into()),
         };
         Ok(self.position)
     }

@@ -2,19 +2,21 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::attributes;
 use crate::contents::Contents;
 use crate::error::file_name;
-use crate::format::{FIRST_BYTES, GZIP_MAGIC, gzip_refused};
+use crate::format::FIRST_BYTES;
+use crate::gunzip::GZIP_MAGIC;
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
 use crate::{
-    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
+    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, StoredTensor, TensorHint,
+    Unreadable,
 };
 
 /// An open file of tensors. Opening it reads the headers; further calls read the data.
@@ -24,13 +26,15 @@ pub struct TensorFile {
     contents: Box<dyn Contents>,
 }
 
-/// Guesses the format from the hint and the first bytes; .npy for a stream of unknown format. Compressed files are
-/// refused.
+/// Guesses the format from the hint and the first bytes; .npy for a stream of unknown format. Other files that are
+/// compressed with gzip are refused.
 fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static Format>, Problem> {
     let first = source.peek(FIRST_BYTES)?;
     let format = Format::of_start(&first, hint);
     if format.is_none() && first.starts_with(GZIP_MAGIC) {
-        return Err(gzip_refused());
+        return Err(Problem::unsupported(
+            "is compressed with gzip, and is not a NIfTI image: gunzip it first",
+        ));
     }
     Ok(format.or_else(|| source.length().is_none().then_some(&FORMATS[0])))
 }
@@ -162,6 +166,11 @@ impl TensorFile {
         &self.contents.listing().unreadable
     }
 
+    /// Returns those [unreadable](TensorFile::unreadable) tensors that can be copied as they are stored.
+    pub fn stored(&self) -> &[StoredTensor] {
+        self.contents.stored()
+    }
+
     /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does nothing
     /// for files.
     ///
@@ -190,7 +199,7 @@ impl TensorFile {
         }
         let mut all = attributes::of_metadata(self.metadata());
         all.extend(attributes::of_text(&own.attributes));
-        Annotations { attributes: Value::Object(all).to_string(), ..own.clone() }
+        Annotations { attributes: trundle_json::to_text(&Value::Object(all)), ..own.clone() }
     }
 
     /// Describes metadata of the file that the reader could not represent. For tensors, see
@@ -203,6 +212,11 @@ impl TensorFile {
     /// CRC-32 values.
     pub fn blob(&self) -> Option<&dyn Blob> {
         self.contents.blob()
+    }
+
+    /// Returns the paths of the files with the data. They differ from the path of the file if it names other files.
+    pub fn data_files(&self) -> &[PathBuf] {
+        self.contents.data_files()
     }
 
     /// Returns whether the file has CRC-32 values of the data, which [`TensorFile::load`] and [`TensorFile::copy_to`]

@@ -1,8 +1,11 @@
-//! Reads files whose data is not compressed.
+//! Reads files whose data is not compressed, or compressed as a whole.
 
 use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::contents::{Contents, Listing};
+use crate::error::in_bytes;
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress};
 
@@ -39,6 +42,9 @@ impl Uncompressed {
         trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
+        if source.is_packed() {
+            header.data_offset = None;
+        }
         let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
         Uncompressed::new(listing, start, source, trailing)
     }
@@ -64,14 +70,27 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
+        let expected = start.saturating_add(bytes);
+        if let Some(most) = source.most_bytes().filter(|most| *most < expected) {
+            return Err(Problem::Malformed(format!(
+                "the gzip data should have {}, but is too short for more than {most}",
+                in_bytes(expected)
+            )));
+        }
         Ok(Box::new(Uncompressed { listing, source, start, bytes, trailing }))
+    }
+
+    /// Returns the listing, and the file or memory; `None` for a stream.
+    pub(crate) fn into_parts(self) -> (Listing, Option<Arc<dyn Blob>>) {
+        (self.listing, self.source.into_blob())
     }
 
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
         self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
-    /// Checks the length of a stream after the data of the tensor at `index`.
+    /// Checks the length of a stream after the data of the tensor at `index`. If gzip data ends there, this checks its
+    /// CRC-32 too.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();
@@ -79,6 +98,7 @@ impl Uncompressed {
             TrailingBytes::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
             }
+            TrailingBytes::Ignored if self.source.is_packed() => self.source.ends().map(drop),
             _ => Ok(()),
         }
     }
@@ -97,7 +117,7 @@ impl Contents for Uncompressed {
     }
 
     fn read_on(&mut self) -> Result<(), Problem> {
-        if self.source.length().is_some() {
+        if self.source.blob().is_some() {
             return Ok(());
         }
         self.source.read_on()?;
@@ -111,6 +131,10 @@ impl Contents for Uncompressed {
 
     fn blob(&self) -> Option<&dyn Blob> {
         self.source.blob()
+    }
+
+    fn data_files(&self) -> &[PathBuf] {
+        self.source.files()
     }
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Converts random attributes, groups, names, dimensions and fill values between all pairs of containers.
+"""Converts random attributes, groups, names, dimensions and fill values between all pairs of containers. Between HDF5
+and netCDF, attributes must also keep their types.
 
     with_metadata.py TRUNDLE [--count 200] [--seed 1]
 
@@ -34,7 +35,12 @@ SIZES = {"lat": 2, "lon": 3, "time": 4, "x": 2, "größe": 1, "n": 5}
 TYPES = ["f4", "f8", "i2", "i4", "u1", "u8", "i8"]
 KEYS = ["units", "title", "scale_factor", "größe", "a key", "count", "list", "flag", "long_name", "missing_value"]
 VALUES = ["K", "", "m² s-1", 5, -3, 0.5, 1e300, True, False, [1, 2], [0.5, 2.5], ["a", "", "é"], "7", "null", "[1]"]
+NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 KINDS = ["zarr2", "zarr3", "h5", "nc", "npz", "safetensors", "npy"]
+INTERNAL = {
+    "DIMENSION_LIST", "DIMENSION_LABELS", "CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "REFERENCE_LIST",
+    "_NCProperties",
+}
 
 
 class Tensor:
@@ -55,11 +61,18 @@ def some_attributes(rng, kind):
     values = list(VALUES)
     if kind.startswith("zarr"):
         values += [{"a": [1, {"b": None}]}, None, [1, "two"]]
+    if kind != "safetensors":
+        values += [math.nan, [1.5, -math.inf]]
     if kind in ("h5", "nc"):
-        values += [math.nan, [1.5, math.inf]]
+        values += [np.array(rng.choice([1, [1], [1, 2], [0, 99, 5]]), rng.choice(NUMBERS)) for _ in range(8)]
+        values += [np.array([1.5, math.nan], "f4"), np.array([], "f4"), np.float32(0.1)]
+    if kind == "h5":
+        values += [np.float16(0.1), 1 + 2j, np.array([1, 1j * math.inf], "c8"), np.ones((2, 3), rng.choice(NUMBERS))]
+        values += [np.zeros((2, 0), "i2"), h5py.Empty("f4"), np.bytes_(b"abc"), np.array([b"a", b"bcd"]), np.void(b"ab")]
+        values += [np.array([["a", "b"], ["c", "d"]], object), np.array([(1, 0.5)], "i2,f8"), np.array([1, 2], ">i4")]
     if kind == "nc":
         # netCDF has no booleans, and empty strings become empty arrays of numbers.
-        values = [value for value in values if not isinstance(value, bool) and value != ""]
+        values = [value for value in values if not isinstance(value, bool) and str(value) != ""]
     return {key: rng.choice(values) for key in rng.sample(KEYS, rng.choice([0, 0, 1, 2, 4]))}
 
 
@@ -142,10 +155,14 @@ def write(tree, kind, path):
 def plain(value):
     """Converts an attribute to its JSON equivalent."""
     if isinstance(value, np.ndarray):
-        return [plain(each) for each in value.tolist()]
+        return plain(value.tolist())
     if isinstance(value, (bytes, np.bytes_)):
         return value.decode()
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, h5py.Empty):
+        return []
+    return plain(value.item()) if isinstance(value, np.generic) else value
 
 
 def read(kind, path):
@@ -165,10 +182,9 @@ def read(kind, path):
             groups[""] = dict(root.attrs)
         return Tree(tensors, groups, whole)
     if kind in ("h5", "nc"):
-        internal = {"DIMENSION_LIST", "DIMENSION_LABELS", "CLASS", "NAME", "_Netcdf4Dimid", "REFERENCE_LIST"}
         with h5py.File(path) as file:
             def visit(name, node):
-                attributes = {key: plain(value) for key, value in node.attrs.items() if key not in internal}
+                attributes = {key: plain(value) for key, value in node.attrs.items() if key not in INTERNAL}
                 if not isinstance(node, h5py.Dataset):
                     groups[name] = attributes
                 elif not str(node.attrs.get("NAME", "")).count("not a netCDF variable"):
@@ -224,7 +240,35 @@ def same(one, other):
             other = json.loads(other)
         except ValueError:
             return False
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return equal(one, other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def equal(one, other):
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other or one != one and other != other
+
+
+def exact(path):
+    """Returns the type, the kind and sizes of the dataspace, and the value of each attribute in HDF5."""
+    found = {}
+    with h5py.File(path) as file:
+        def visit(name, node):
+            for key in set(node.attrs) - INTERNAL:
+                attribute = h5py.h5a.open(node.id, key.encode())
+                space = attribute.get_space()
+                kind = attribute.get_type().encode(), space.get_simple_extent_type()
+                found[name.replace("_nc4_non_coord_", ""), key] = *kind, attribute.shape, repr(node.attrs[key])
+        visit("", file)
+        file.visititems(visit)
+    return found
+
+
+def differences(source, target, out):
+    """Returns the attributes that differ between two HDF5 files. netCDF has only attributes of one axis."""
+    before, after = exact(source), exact(target)
+    is_same = lambda key: before.get(key) == after.get(key) or out == "nc" and len(before[key][2] or ()) > 1
+    return [(key, before.get(key), after.get(key)) for key in {*before, *after} if not is_same(key)]
 
 
 class Comparison:
@@ -331,6 +375,8 @@ def check(rng, trundle, folder, seed):
     what = f"{kind} to {out}: {' '.join(command)}"
     assert done.returncode == 0, f"{what}: {done.stderr}"
     wrong = compare(tree, read(out, str(target)), done.stderr, move, out)
+    if {kind, out} <= {"h5", "nc"}:
+        wrong += differences(source, target, out)
     assert not wrong, f"{what}: {wrong}\nsaid: {done.stderr}"
     return bool(done.stderr)
 

@@ -5,31 +5,46 @@ use std::collections::HashMap;
 use hdf5_reader::global_heap::GlobalHeapCollection;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::attribute_info;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use crate::datatype::{Class, Datatype};
+use crate::datatype::{Class, Datatype, is_self_contained};
 use crate::error::Error;
 use crate::group::dense;
 use crate::header::{ObjectHeader, kind, shared_message};
 use crate::layout::Dataspace;
 use crate::metadata::Metadata;
+use crate::stored::{Stored, integer_of, text_of};
 
-/// The attributes of a dataset or a group: JSON values by name.
+/// The attributes of a dataset or a group: JSON values by name. Numbers that JSON lacks are as in [`trundle_json`].
 pub type Attributes = serde_json::Map<String, Value>;
+
+/// The key of an entry in [`Attributes`] that is not an attribute, but has all attributes as the file stores them. A new
+/// file stores an attribute in the same way if its value is unchanged.
+pub const STORED_KEY: &str = "trundle.hdf5";
 
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: String,
-    pub(crate) datatype: Datatype,
-    pub(crate) space: Dataspace,
-    pub(crate) data: Vec<u8>,
+    datatype: Datatype,
+    /// The datatype message.
+    message: Vec<u8>,
+    space: Dataspace,
+    data: Vec<u8>,
 }
 
-/// A cache of the global heaps with values of variable length, by address; `None` for an unreadable heap.
+/// The global heaps, which contain values of variable length.
 #[derive(Debug, Default)]
-pub(crate) struct Heaps(HashMap<u64, Option<GlobalHeapCollection>>);
+pub(crate) struct Heaps {
+    /// A cache of heaps by address; `None` for an unreadable heap.
+    known: HashMap<u64, Option<GlobalHeapCollection>>,
+    /// The bytes of all strings that were read.
+    bytes: u64,
+}
 
 const MOST_HEAPS: usize = 64;
+
+/// The most bytes of strings that are read, as a multiple of the size of the file. Some strings are read several times.
+const MOST_READ: u64 = 16;
 
 /// Reads the attributes of an object. Skips attributes that are not understood.
 pub(crate) fn attributes(
@@ -79,7 +94,8 @@ impl Attribute {
         let is_shared = |bit| version > 1 && flags & bit != 0;
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
         let name = String::from_utf8_lossy(&name[..end]).into_owned();
-        let datatype = Datatype::parse(&whole(is_shared(1), kind::DATATYPE, datatype)?)?;
+        let message = whole(is_shared(1), kind::DATATYPE, datatype)?;
+        let datatype = Datatype::parse(&message)?;
         let space = Dataspace::parse(&whole(is_shared(2), kind::DATASPACE, space)?, metadata)?;
         let rest = cursor.remaining() as usize;
         let mut data = cursor.read_bytes(rest)?.to_vec();
@@ -87,44 +103,28 @@ impl Attribute {
         let bytes = bytes.filter(|bytes| *bytes <= data.len() as u64);
         let bytes = bytes.ok_or_else(|| Error::malformed("an attribute is shorter than stated"))?;
         data.truncate(bytes as usize);
-        Ok(Attribute { name, datatype, space, data })
+        Ok(Attribute { name, datatype, message, space, data })
     }
 
-    /// Converts the attribute to JSON: a single element to a value, several to nested lists. `None` if JSON cannot
-    /// represent it.
-    pub(crate) fn value(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Value> {
-        if self.space.is_null {
-            return None;
-        }
-        let elements = self.data.chunks_exact(self.datatype.width);
-        let values: Option<Vec<Value>> =
-            elements.map(|element| value_of(&self.datatype, element, metadata, heaps)).collect();
-        let mut values = values?;
-        // netCDF stores a number as a list of one element.
-        if self.space.sizes.len() <= 1 && values.len() == 1 {
-            return values.pop();
-        }
-        for size in self.space.sizes.iter().skip(1).rev() {
-            let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
-            values = values.chunks(size).map(|row| Value::Array(row.to_vec())).collect();
-        }
-        Some(Value::Array(values))
+    /// Returns the attribute without references to the rest of the file; `None` if its type has other references than
+    /// strings.
+    pub(crate) fn stored(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Stored> {
+        let data = match self.datatype.class {
+            Class::VarString => heaps.strings(metadata, self)?,
+            _ => is_self_contained(&self.message).then(|| self.data.clone())?,
+        };
+        let (datatype, message) = (self.datatype.clone(), self.message.clone());
+        Some(Stored { datatype, message, space: self.space.clone(), data })
     }
 
     pub(crate) fn strings(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
-        let elements = self.data.chunks_exact(self.datatype.width);
-        let strings =
-            elements.map(|element| match value_of(&self.datatype, element, metadata, heaps)? {
-                Value::String(text) => Some(text),
-                _ => None,
-            });
-        strings.collect()
+        let stored = self.stored(metadata, heaps)?;
+        stored.elements().map(|element| text_of(&self.datatype, element)).collect()
     }
 
     pub(crate) fn integers(&self) -> Option<Vec<i64>> {
-        let Class::Integer { .. } = self.datatype.class else { return None };
         let elements = self.data.chunks_exact(self.datatype.width);
-        elements.map(|element| number_of(&self.datatype, element)?.as_i64()).collect()
+        elements.map(|element| integer_of(&self.datatype, element)?.as_i64()).collect()
     }
 
     /// Returns the first address in each list of references; `None` for an empty list.
@@ -143,71 +143,34 @@ impl Attribute {
     }
 }
 
-/// Converts an element to JSON; `None` for references, and for numbers that are not finite.
-fn value_of(
-    datatype: &Datatype,
-    element: &[u8],
-    metadata: &Metadata,
-    heaps: &mut Heaps,
-) -> Option<Value> {
-    match &datatype.class {
-        Class::Boolean => Some(Value::Bool(element != [0])),
-        Class::String { is_padded_by_spaces } => {
-            Some(text_of(element, *is_padded_by_spaces).into())
-        }
-        // A string that was never written is empty.
-        Class::VarString => {
-            Some(text_of(&heaps.get(metadata, element).unwrap_or_default(), false).into())
-        }
-        _ => number_of(datatype, element).map(Value::Number),
-    }
-}
-
-fn text_of(bytes: &[u8], is_padded_by_spaces: bool) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    let text = String::from_utf8_lossy(&bytes[..end]);
-    let text = if is_padded_by_spaces { text.trim_end_matches(' ') } else { &text };
-    text.to_owned()
-}
-
-fn number_of(datatype: &Datatype, element: &[u8]) -> Option<Number> {
-    match datatype.class {
-        Class::Integer { is_signed, .. } => {
-            let bytes = datatype.to_little_endian(element.to_vec());
-            let is_negative = is_signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
-            let mut long = [if is_negative { 0xff } else { 0 }; 8];
-            long.get_mut(..bytes.len())?.copy_from_slice(&bytes);
-            Some(if is_signed {
-                i64::from_le_bytes(long).into()
-            } else {
-                u64::from_le_bytes(long).into()
-            })
-        }
-        _ => Number::from_f64(float_of(datatype, element)?),
-    }
-}
-
-/// Returns the value of one element; `None` unless it is an f32 or f64.
-pub(crate) fn float_of(datatype: &Datatype, element: &[u8]) -> Option<f64> {
-    let Class::Float { .. } = datatype.class else { return None };
-    match *datatype.to_little_endian(element.to_vec()) {
-        [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d]).into()),
-        [a, b, c, d, e, f, g, h] => Some(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
-        _ => None,
-    }
-}
-
 impl Heaps {
+    /// Reads the elements of an attribute of strings, in the form of [`Stored::data`]. `None` if a damaged file has many
+    /// references to the same strings.
+    fn strings(&mut self, metadata: &Metadata, attribute: &Attribute) -> Option<Vec<u8>> {
+        let mut data = Vec::new();
+        for element in attribute.data.chunks_exact(attribute.datatype.width) {
+            // A string that was never written is empty.
+            let text = self.get(metadata, element).unwrap_or_default();
+            self.bytes += text.len() as u64;
+            if self.bytes / MOST_READ > metadata.bytes.bytes() {
+                return None;
+            }
+            data.extend(u32::try_from(text.len()).ok()?.to_le_bytes());
+            data.extend(text);
+        }
+        Some(data)
+    }
+
     /// Reads an element of variable length from its heap; `None` if the reference is null or invalid.
     fn get(&mut self, metadata: &Metadata, element: &[u8]) -> Option<Vec<u8>> {
         let mut cursor = Cursor::new(element);
         cursor.skip(4).ok()?;
         let address = metadata.address(&mut cursor).ok()?.filter(|address| *address != 0)?;
         let index = u16::try_from(cursor.read_u32_le().ok()?).ok()?;
-        if self.0.len() >= MOST_HEAPS && !self.0.contains_key(&address) {
-            self.0.clear();
+        if self.known.len() >= MOST_HEAPS && !self.known.contains_key(&address) {
+            self.known.clear();
         }
-        let heap = self.0.entry(address).or_insert_with(|| {
+        let heap = self.known.entry(address).or_insert_with(|| {
             let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
             GlobalHeapCollection::parse_at_storage(metadata, address, offset_size, length_size).ok()
         });

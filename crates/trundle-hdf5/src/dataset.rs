@@ -2,11 +2,7 @@
 
 use std::sync::OnceLock;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
-
-use crate::attributes::{Attribute, Attributes, Heaps, float_of};
+use crate::attributes::{Attribute, Attributes, Heaps, STORED_KEY};
 use crate::chunks::{Chunked, MOST_CHUNK_BYTES};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -30,9 +26,9 @@ pub struct Dataset {
     pub data: Data,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes, without HDF5's internal ones.
+    /// The attributes, without HDF5's internal ones. Those that JSON cannot represent are only in [`STORED_KEY`].
     pub attributes: Attributes,
-    /// The names of attributes that JSON cannot represent, such as references and NaN.
+    /// The names of attributes that cannot be read, such as references.
     pub unheld: Vec<String>,
     /// For each axis, whether it is unlimited.
     pub unlimited: Vec<bool>,
@@ -60,9 +56,6 @@ const INTERNAL: &str = "\
 
 /// The attributes that a dimension scale uses internally.
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
-
-/// The attribute of the CF conventions for the fill value, which has the element type of the dataset.
-const FILL_VALUE: &str = "_FillValue";
 
 impl Dataset {
     /// Reads the dataset at `path` from its header, without axis names.
@@ -143,10 +136,7 @@ impl Dataset {
     }
 }
 
-/// Returns the attributes without internal ones, and the names of attributes that JSON cannot represent.
-///
-/// A fill value of floats is written as xarray writes it to Zarr, because JSON has no NaN: the bytes of an f64 in base
-/// 64.
+/// Returns the attributes without internal ones, and the names of attributes that cannot be read.
 pub(crate) fn public(
     metadata: &Metadata,
     all: &[Attribute],
@@ -158,18 +148,20 @@ pub(crate) fn public(
             || is_scale && INTERNAL_OF_SCALES.contains(&name)
     };
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
-    let (mut values, mut unheld) = (Attributes::new(), Vec::new());
+    let (mut values, mut stored, mut unheld) = (Attributes::new(), Attributes::new(), Vec::new());
     for attribute in public {
-        let value = match float_of(&attribute.datatype, &attribute.data) {
-            Some(float) if attribute.name == FILL_VALUE => {
-                Some(Value::String(STANDARD.encode(float.to_le_bytes())))
-            }
-            _ => attribute.value(metadata, heaps),
+        let name = &attribute.name;
+        let Some(own) = attribute.stored(metadata, heaps) else {
+            unheld.push(name.clone());
+            continue;
         };
-        match value {
-            Some(value) => drop(values.insert(attribute.name.clone(), value)),
-            None => unheld.push(attribute.name.clone()),
+        if let Some(value) = own.value(name) {
+            values.insert(name.clone(), value);
         }
+        stored.insert(name.clone(), own.to_json());
+    }
+    if !stored.is_empty() {
+        values.insert(STORED_KEY.to_owned(), stored.into());
     }
     (values, unheld)
 }

@@ -216,15 +216,7 @@ fn compound(
     }
     let mut parts = Vec::new();
     for _ in 0..count {
-        let name = name(cursor, version)?;
-        let offset_bytes =
-            if version < 3 { 4 } else { (1..4).find(|n| width >> (8 * n) == 0).unwrap_or(4) };
-        let offset = cursor.read_uvar(offset_bytes)?;
-        let mut is_array = false;
-        if version == 1 {
-            is_array = cursor.read_u8()? != 0;
-            cursor.skip(3 + 4 + 4 + 16)?;
-        }
+        let (name, offset, is_array) = member(cursor, width, version)?;
         let part = parse(cursor, depth + 1)?;
         let Class::Float { kind, is_big } = part.class else { return other() };
         if is_array {
@@ -244,6 +236,24 @@ fn compound(
         return Ok(Class::Complex { kind: *kind, is_big: *is_big });
     }
     other()
+}
+
+/// Reads the member of a compound before its type: its name, its offset, and whether it is an array of version 1.
+fn member(
+    cursor: &mut Cursor<'_>,
+    width: usize,
+    version: u32,
+) -> Result<(Vec<u8>, u64, bool), Error> {
+    let name = name(cursor, version)?;
+    let offset_bytes =
+        if version < 3 { 4 } else { (1..4).find(|n| width >> (8 * n) == 0).unwrap_or(4) };
+    let offset = cursor.read_uvar(offset_bytes)?;
+    let mut is_array = false;
+    if version == 1 {
+        is_array = cursor.read_u8()? != 0;
+        cursor.skip(3 + 4 + 4 + 16)?;
+    }
+    Ok((name, offset, is_array))
 }
 
 /// Reads an enumeration. Its elements are moved as integers. FALSE = 0 and TRUE = 1 in one byte is read as a boolean.
@@ -280,4 +290,47 @@ fn name(cursor: &mut Cursor<'_>, version: u32) -> Result<Vec<u8>, Error> {
         cursor.skip((name.len() + 1).next_multiple_of(8) - name.len() - 1)?;
     }
     Ok(name)
+}
+
+/// Returns whether elements of a type, given by its message, do not refer to other parts of the file.
+pub(crate) fn is_self_contained(message: &[u8]) -> bool {
+    has_no_references(&mut Cursor::new(message), 0).unwrap_or(false)
+}
+
+/// Reads a type to its end. Each class has its own properties (section IV.A.2.d of the specification).
+fn has_no_references(cursor: &mut Cursor<'_>, depth: usize) -> Result<bool, Error> {
+    let (word, width) = (cursor.read_u32_le()?, cursor.read_u32_le()? as usize);
+    let (class, version, flags) = (word & 0xf, (word >> 4) & 0xf, (word >> 8) as usize);
+    let count = flags & 0xffff;
+    match class {
+        0 | 4 => cursor.skip(4)?,
+        1 => cursor.skip(12)?,
+        2 => cursor.skip(2)?,
+        3 => {}
+        5 => cursor.skip(flags & 0xff)?,
+        6 if depth < MOST_DEPTH => {
+            for _ in 0..count {
+                member(cursor, width, version)?;
+                if !has_no_references(cursor, depth + 1)? {
+                    return Ok(false);
+                }
+            }
+        }
+        8 if depth < MOST_DEPTH => {
+            has_no_references(cursor, depth + 1)?;
+            for _ in 0..count {
+                name(cursor, version)?;
+            }
+            cursor.skip(count.saturating_mul(width))?;
+        }
+        10 if depth < MOST_DEPTH => {
+            let axes = usize::from(cursor.read_u8()?);
+            // Before version 3, there are 3 reserved bytes, and a permutation of the axes.
+            cursor.skip(if version < 3 { 3 + 8 * axes } else { 4 * axes })?;
+            return has_no_references(cursor, depth + 1);
+        }
+        11 if depth < MOST_DEPTH => return has_no_references(cursor, depth + 1),
+        _ => return Ok(false),
+    }
+    Ok(true)
 }

@@ -19,7 +19,7 @@ const MOST_DEPTH: usize = 64;
 pub struct Hdf5File {
     /// The attributes of groups by path; the path of the root is empty. Groups without attributes are left out.
     pub groups: BTreeMap<String, Attributes>,
-    /// The group attributes that JSON cannot represent: the path of the group and the name.
+    /// The group attributes that cannot be read, such as references: the path of the group and the name.
     pub unheld: Vec<(String, String)>,
     /// The datasets of all groups.
     pub datasets: Vec<Dataset>,

@@ -5,7 +5,7 @@ use hdf5_reader::io::Cursor;
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-const MOST_AXES: usize = 32;
+pub(crate) const MOST_AXES: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {

@@ -25,8 +25,9 @@ mod header;
 mod layout;
 mod metadata;
 mod new;
+mod stored;
 
-pub use attributes::Attributes;
+pub use attributes::{Attributes, STORED_KEY};
 pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
 pub use error::Error;

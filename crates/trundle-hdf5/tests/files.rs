@@ -7,8 +7,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
-use trundle_hdf5::{Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use trundle_hdf5::{
+    Attributes, Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt, STORED_KEY,
+};
 
 #[derive(Debug)]
 struct Bytes(Vec<u8>);
@@ -36,6 +40,13 @@ fn open(bytes: &[u8]) -> Result<Hdf5File, Error> {
 
 fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
     file.datasets.iter().find(|dataset| dataset.path == path).unwrap_or_else(|| panic!("{path}"))
+}
+
+/// Returns the attributes without their types.
+fn plain(attributes: &Attributes) -> Value {
+    let mut attributes = attributes.clone();
+    attributes.shift_remove(STORED_KEY);
+    attributes.into()
 }
 
 fn elements(dataset: &Dataset, file: &[u8]) -> Result<Vec<u8>, Error> {
@@ -104,11 +115,12 @@ fn types_layouts_and_attributes_are_those_of_the_library() {
         is("complex", "<c8", (0..35u8).flat_map(real).collect());
         is("text", "|S3", b"a\0\0bcd".to_vec());
         is("scalar", "<f8", 3.5f64.to_le_bytes().to_vec());
-        let said = serde_json::Value::from(dataset(&file, "big").attributes.clone());
+        let said = plain(&dataset(&file, "big").attributes);
         let expected =
             json!({"units": "m", "list": [1.5, 2.0], "names": ["one", "two"], "number": -5});
         assert_eq!(said, expected, "{name}");
-        assert_eq!(dataset(&file, "half").attributes.len(), 9, "{name}");
+        let said = plain(&dataset(&file, "half").attributes);
+        assert_eq!(said.as_object().unwrap().len(), 9, "{name}");
     }
 }
 
@@ -152,9 +164,9 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(names("none"), ["x"]);
     assert_eq!(names("g/y"), ["x"]);
     assert_eq!(file.datasets.len(), 5);
-    assert_eq!(serde_json::Value::from(file.groups[""].clone()), json!({"title": "numbers"}));
+    assert_eq!(plain(&file.groups[""]), json!({"title": "numbers"}));
     // NaN is encoded as by xarray for Zarr; integers are numbers.
-    let said = |path: &str| serde_json::Value::from(dataset(&file, path).attributes.clone());
+    let said = |path: &str| plain(&dataset(&file, path).attributes);
     assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
     assert_eq!(said("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
 }
@@ -166,7 +178,7 @@ fn new(path: &str, shape: &[u64], dtype: &str, bytes: u64, names: &[&str]) -> Ne
         dtype: dtype.to_owned(),
         bytes,
         dimension_names: names.iter().map(|name| Some((*name).to_owned())).collect(),
-        attributes: trundle_hdf5::Attributes::new(),
+        attributes: Attributes::new(),
         fill: None,
     }
 }
@@ -176,9 +188,10 @@ fn what_is_written_is_read_as_it_was() {
     let long = "x".repeat(70_000);
     let said = json!({
         "text": "m s-1", "empty": "", "long": long, "number": -3, "large": u64::MAX, "float": 0.1, "true": true,
-        "list": [1, 2], "texts": ["a", "", "b"], "floats": [1.5, 2.0],
+        "list": [1, 2], "texts": ["a", "", "b"], "floats": [1.5, 2.0], "none": [], "lists": [[1, 2], [3, 4]],
+        "nan": "\0NaN", "not finite": [1.5, "\0Infinity", "\0-Infinity"],
     });
-    let serde_json::Value::Object(said) = said else { panic!("an object") };
+    let Value::Object(said) = said else { panic!("an object") };
     let types = [
         "|b1", "|i1", "|u1", "<i2", ">u4", "<i8", "<f2", "bf16", ">f4", "<f8", "<c8", ">c16",
         "|S3", "|V5",
@@ -211,14 +224,15 @@ fn what_is_written_is_read_as_it_was() {
     }
     let file = open(&bytes).unwrap();
     assert!(file.unreadable.is_empty(), "{:?}", file.unreadable);
-    assert_eq!(file.groups, groups);
+    let plain_groups = file.groups.iter().map(|(path, own)| (path, plain(own)));
+    assert!(plain_groups.eq(groups.iter().map(|(path, own)| (path, plain(own)))));
     assert_eq!(file.datasets.len(), datasets.len());
     for (found, expected) in file.datasets.iter().zip(&datasets) {
         assert_eq!((&found.path, &found.shape), (&expected.path, &expected.shape));
         assert_eq!(found.dtype, expected.dtype, "{}", expected.path);
         // An axis that is longer than the dataset of its name has only a label.
         assert_eq!(found.dimension_names, expected.dimension_names, "{}", expected.path);
-        assert_eq!(found.attributes, expected.attributes);
+        assert_eq!(plain(&found.attributes), plain(&expected.attributes));
         assert_eq!(found.fill, expected.fill);
         assert!(elements(found, &bytes).unwrap().iter().all(|byte| *byte == 9));
     }
@@ -232,6 +246,96 @@ fn what_is_written_is_read_as_it_was() {
     }
     for dtype in ["<U3", "<M8[ns]", "<f16", "<f12", "|S0", "é", "<"] {
         assert!(NewFile::of(&[new("a", &[2], dtype, 8, &[])], &groups).is_err(), "{dtype}");
+    }
+}
+
+/// Returns a file with one group, which has these attributes, as it is read.
+fn attributes_of(attributes: Value, is_netcdf: bool) -> Attributes {
+    let Value::Object(attributes) = attributes else { panic!("an object") };
+    let groups = BTreeMap::from([("g".to_owned(), attributes)]);
+    let made =
+        if is_netcdf { NewFile::of_netcdf(vec![], &groups) } else { NewFile::of(&[], &groups) };
+    open(&made.unwrap().metadata).unwrap().groups.remove("g").unwrap_or_default()
+}
+
+#[test]
+fn attributes_keep_their_types_while_their_values_are_unchanged() {
+    let number =
+        |head: [u8; 4], width: u8| [&head[..], &[width, 0, 0, 0, 0, 0, 8 * width, 0]].concat();
+    let f4 = [&number([0x11, 0x20, 0x1f, 0], 4)[..], &[23, 8, 0, 23, 127, 0, 0, 0]].concat();
+    let f2 = [&number([0x11, 0x21, 0x0f, 0], 2)[..], &[10, 5, 0, 10, 15, 0, 0, 0]].concat();
+    let c4 = [&[0x36, 2, 0, 0, 8, 0, 0, 0][..], b"r\0\0", &f4, b"i\0\x04", &f4].concat();
+    let i1 = number([0x10, 8, 0, 0], 1);
+    let i2 = number([0x10, 8, 0, 0], 2);
+    let states = [&[0x38, 2, 0, 0, 1, 0, 0, 0][..], &i1, b"on\0off\0\x07\x08"].concat();
+    let array = [&[0x3a, 0, 0, 0, 4, 0, 0, 0, 1, 2, 0, 0, 0][..], &i2].concat();
+    let tagged = [&[0x15, 8, 0, 0, 2, 0, 0, 0][..], b"a tag\0\0\0"].concat();
+    let string = |bits: u8, width: u8| vec![0x13, bits, 0, 0, width, 0, 0, 0];
+    let texts = [&[0x19, 1, 1, 0, 16, 0, 0, 0][..], &number([0x10, 0, 0, 0], 1)].concat();
+    let reference = vec![0x17, 0, 0, 0, 8, 0, 0, 0];
+    let of_references = [&[0x36, 1, 0, 0, 8, 0, 0, 0][..], b"r\0\0", &reference].concat();
+    let stored = |message: &[u8], sizes: &Value, data: &[u8]| {
+        json!([STANDARD.encode(message), sizes, STANDARD.encode(data)])
+    };
+    let floats = [0.1f32, f32::NAN, f32::INFINITY].map(f32::to_le_bytes).concat();
+    for (message, sizes, data, value, is_in_netcdf) in [
+        (&i1, json!([]), &[255][..], json!(-1), true),
+        (&i2, json!([2]), &[1, 0, 2, 1], json!([1, 258]), true),
+        (&i2, json!([1]), &[1, 0], json!(1), true),
+        (&i2, json!([2, 1]), &[1, 0, 2, 0], json!([[1], [2]]), false),
+        (&i2, json!([0]), &[], json!([]), true),
+        (&i2, json!([2, 0]), &[], json!([[], []]), false),
+        (&i2, json!(null), &[], json!([]), true),
+        (&f4, json!([3]), &floats, json!([f64::from(0.1f32), "\0NaN", "\0Infinity"]), true),
+        (&f2, json!([]), &[0x3c, 0x01], json!(1.000_976_562_5), true),
+        (&c4, json!([]), &floats[..8], json!(null), true),
+        (&c4, json!([1, 1]), &floats[..8], json!(null), true),
+        (&states, json!([]), &[7], json!(7), true),
+        (&array, json!([]), &[1, 2, 3, 4], json!(null), true),
+        (&tagged, json!([]), &[1, 2], json!(null), true),
+        (&string(0x10, 3), json!([2]), b"ab\0\xe9cd", json!(["ab", "\u{fffd}cd"]), true),
+        (&string(2, 3), json!([]), b"a  ", json!("a"), true),
+        (&string(0, 1), json!(null), b"", json!(""), true),
+        (&texts, json!([2]), b"\x01\0\0\0a\0\0\0\0", json!(["a", ""]), true),
+        (&texts, json!([1]), b"\x02\0\0\0\xc3\xa9", json!("\u{e9}"), true),
+    ] {
+        let entry = stored(message, &sizes, data);
+        let mut attributes = json!({ STORED_KEY: { "a": entry } });
+        if !value.is_null() {
+            attributes["a"] = value.clone();
+        }
+        for is_netcdf in [false, true] {
+            let found = attributes_of(attributes.clone(), is_netcdf);
+            let is_kept = found[STORED_KEY]["a"] == entry;
+            assert_eq!(is_kept, is_in_netcdf || !is_netcdf, "{sizes} {value}: {found:?}");
+            if is_kept {
+                assert_eq!(found.get("a").unwrap_or(&Value::Null), &value, "{sizes}");
+            }
+        }
+        let changed = attributes_of(json!({ "a": "other", STORED_KEY: { "a": entry } }), false);
+        assert_eq!(plain(&changed), json!({ "a": "other" }), "{sizes} {value}");
+        let removed = attributes_of(json!({ "b": 1, STORED_KEY: { "a": entry } }), false);
+        let is_only_stored = value.is_null();
+        assert_eq!(removed[STORED_KEY].get("a").is_some(), is_only_stored, "{sizes} {value}");
+    }
+    // Entries that do not describe an attribute are ignored.
+    for entry in [
+        stored(&i2, &json!([2]), &[1, 0]),
+        stored(&i2, &json!([1]), &[1, 0, 2]),
+        stored(&i2, &json!([u64::MAX, 2]), &[1, 0]),
+        stored(&i2, &json!([-1]), &[1, 0]),
+        stored(&i2, &json!(vec![1; 33]), &[1, 0]),
+        stored(&i2[..10], &json!([1]), &[1, 0]),
+        stored(&texts, &json!([1]), &[9, 0, 0, 0, 97]),
+        stored(&texts, &json!([1]), &[0, 0, 0]),
+        stored(&reference, &json!([]), &[0; 8]),
+        stored(&of_references, &json!([]), &[0; 8]),
+        json!(["!", [], ""]),
+        json!([]),
+        json!(7),
+    ] {
+        let found = attributes_of(json!({ "b": 1, STORED_KEY: { "a": entry } }), false);
+        assert_eq!(found[STORED_KEY].get("a"), None, "{entry}");
     }
 }
 

@@ -63,6 +63,15 @@ def whole(file):
         file["half"].attrs[f"a{number}"] = number
 
 
+def typed(file):
+    """Write attributes of types that JSON lacks."""
+    file["x"] = np.arange(2)
+    file["x"].attrs["opaque"] = np.void(b"ab")
+    file["x"].attrs["single"] = np.float32(0.1)
+    file.create_group("g").attrs["complex"] = 1 + 2j
+    file["g"].attrs["small"] = np.int8(3)
+
+
 def refused(file):
     file["words"] = np.array(["a", "bc"], dtype=object)
     file["structure"] = np.zeros(3, dtype=[("a", "i4"), ("b", "f8")])
@@ -112,4 +121,6 @@ for name, libver, make in [
 with h5py.File(FILES / "refused.h5", "w", libver=("earliest", "latest"), userblock_size=512) as file:
     file["big"] = NUMBERS.astype(">f8")
     refused(file)
+with h5py.File(FILES / "typed.h5", "w") as file:
+    typed(file)
 netcdf(FILES / "climate.nc")

@@ -21,6 +21,7 @@ use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
 use crate::reader::Reader;
 use crate::shards::Shards;
 use crate::store::Attributes;
+use crate::stored_array::StoredArray;
 use crate::times;
 
 /// The largest metadata object that is read, in bytes.
@@ -85,7 +86,7 @@ impl ZarrArray {
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
         let (metadata, text) = metadata::of_array(&**objects, path)?;
-        let (metadata, order) = as_stored(metadata);
+        let (metadata, order) = without_first_transposes(metadata);
         let array = Array::new_with_metadata(Arc::clone(&reader), &node, metadata.into())
             .map_err(Error::unsupported)?;
         let dtype = element_type(&array)?;
@@ -324,7 +325,7 @@ impl InPlace {
 }
 
 /// Removes the leading transpose codecs from the metadata. Also returns the axis order of a stored chunk.
-fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
+fn without_first_transposes(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
         let value = serde_json::to_value(sharding.configuration()?).ok()?;
@@ -377,6 +378,14 @@ impl ZarrArray {
         &self.metadata
     }
 
+    /// Returns the array for copying it as it is stored.
+    ///
+    /// # Errors
+    /// [`Error`] if the metadata does not list the chunks, or has no equivalent in version 3.
+    pub fn as_stored(&self) -> Result<StoredArray, Error> {
+        StoredArray::open(&self.array.storage().objects, &self.path)
+    }
+
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the
     /// object does not exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
@@ -399,7 +408,7 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
 }
 
 /// The attribute that xarray uses for axis names in version 2 of Zarr.
-const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+pub(crate) const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {

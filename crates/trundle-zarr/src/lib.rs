@@ -35,6 +35,7 @@ mod object_store;
 mod reader;
 mod shards;
 mod store;
+mod stored_array;
 mod times;
 mod zstd_encoders;
 
@@ -46,3 +47,4 @@ pub use new_array::{ArrayWriter, NewArray};
 pub use new_group::create_groups;
 pub use object_store::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};
+pub use stored_array::StoredArray;

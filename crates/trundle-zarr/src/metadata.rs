@@ -27,6 +27,9 @@ const FIELDS: &str = "\
     zarr_format node_type attributes consolidated_metadata shape data_type chunk_grid \
     chunk_key_encoding fill_value codecs storage_transformers dimension_names";
 
+/// The fields of a `zarr.json` or `.zarray` that may be null, which means that they are missing.
+const OPTIONAL: [&str; 2] = ["attributes", "storage_transformers"];
+
 const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("zstd", "level", -131_072, 22),
     ("gzip", "level", 0, 9),
@@ -52,7 +55,7 @@ pub(crate) fn read(
         Err(error) => Err(error.into()),
         Ok(None) => Ok(None),
         Ok(Some(bytes)) => {
-            serde_json::from_slice(&bytes).map(Some).map_err(|error| wrong(name, error))
+            trundle_json::parse(&bytes).map(Some).map_err(|error| wrong(name, error))
         }
     }
 }
@@ -90,25 +93,55 @@ pub(crate) fn of_array(
         let text = document.to_string();
         return Ok((of_v3(document)?, text));
     }
-    let document = read(objects, path, V2_ARRAY)?;
-    let mut document = document.ok_or_else(|| Error::unsupported("is not an array"))?;
-    if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
-        document["attributes"] = attributes;
-    }
+    let document = read_v2(objects, path)?;
     let text = document.to_string();
     Ok((of_v2(document)?, text))
 }
 
+/// Reads the metadata of an array of version 2, with its attributes.
+///
+/// # Errors
+/// [`Error`] if the metadata cannot be read, or is not that of an array.
+pub(crate) fn read_v2(objects: &dyn ObjectStore, path: &str) -> Result<Value, Error> {
+    let document = read(objects, path, V2_ARRAY)?.filter(Value::is_object);
+    let mut document = document.ok_or_else(|| Error::unsupported("is not an array"))?;
+    if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
+        document["attributes"] = attributes;
+    }
+    Ok(document)
+}
+
+/// Changes the forms of a document that zarr-python reads and zarrs refuses: fields that are null, and fill values that
+/// JSON lacks.
+fn as_zarrs_reads(document: &mut Value) {
+    let Some(fields) = document.as_object_mut() else { return };
+    fields.retain(|name, value| !(value.is_null() && OPTIONAL.contains(&&name[..])));
+    if let Some(fill) = fields.get_mut("fill_value") {
+        with_names_of_numbers(fill);
+    }
+}
+
+/// Replaces numbers that JSON lacks by their names, such as `"NaN"`, which Zarr has for fill values.
+fn with_names_of_numbers(fill: &mut Value) {
+    match fill {
+        Value::String(text) if text.starts_with('\0') => drop(text.remove(0)),
+        Value::Array(parts) => parts.iter_mut().for_each(with_names_of_numbers),
+        _ => {}
+    }
+}
+
 fn of_v3(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+    as_zarrs_reads(&mut document);
     without_empty_transposes(&mut document["codecs"]);
     check_codecs(&document["codecs"])?;
     serde_json::from_value(document).map_err(|error| wrong(V3, error))
 }
 
-fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+pub(crate) fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     if !document.is_object() {
         return Err(Error::Unsupported(format!("{V2_ARRAY}: is not an object")));
     }
+    as_zarrs_reads(&mut document);
     let dtype = &document["dtype"];
     let dtype = dtype.as_str().ok_or_else(|| {
         Error::Unsupported(format!("elements of the structured type {dtype} are not read"))

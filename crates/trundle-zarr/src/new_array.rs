@@ -167,7 +167,7 @@ impl ArrayWriter {
     pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::join(objects, new)?;
         let metadata = writer.array.metadata();
-        let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
+        let metadata = trundle_json::to_pretty_text(metadata).map_err(Error::unsupported)?;
         objects.write(&key_of(&new.path, V3), Object::Bytes(metadata.into()))?;
         Ok(writer)
     }

@@ -9,11 +9,12 @@ use crate::metadata::V3;
 use crate::new_array::NewArray;
 use crate::object_store::{Object, ObjectStore};
 use crate::store::{Attributes, key_of};
+use crate::stored_array::StoredArray;
 
 /// The largest consolidated metadata that is written, in bytes. A reader must read all of it to open a store.
 const MOST_LIST_BYTES: usize = 8 << 20;
 
-/// Writes the metadata of the root group and of all groups above `arrays`. The arrays are written later.
+/// Writes the metadata of the root group and of all groups above `arrays` and `stored`, which are written later.
 ///
 /// `groups` maps paths to attributes; the root's path is empty. Groups without arrays are written too. The metadata of
 /// the root lists all other nodes (consolidated metadata), for zarr-python and xarray.
@@ -24,9 +25,12 @@ pub fn create_groups(
     objects: &dyn ObjectStore,
     groups: &BTreeMap<String, Attributes>,
     arrays: &[NewArray],
+    stored: &[StoredArray],
 ) -> Result<(), Error> {
     let mut all = groups.clone();
-    for path in groups.keys().chain(arrays.iter().map(|array| &array.path)) {
+    let stored_paths = stored.iter().map(|array| &array.path);
+    let paths = arrays.iter().map(|array| &array.path).chain(stored_paths);
+    for path in groups.keys().chain(paths) {
         for (end, _) in path.match_indices('/') {
             all.entry(path[..end].to_owned()).or_default();
         }
@@ -37,6 +41,10 @@ pub fn create_groups(
     list.extend(all.iter().map(|(path, attributes)| (&path[..], group(attributes))));
     for array in arrays {
         list.push((&array.path, array.metadata()?));
+    }
+    for array in stored {
+        let metadata = serde_json::from_str(&array.document).map_err(Error::unsupported)?;
+        list.push((&array.path, metadata));
     }
     // zarr-python's order: by depth, then by path.
     list.sort_by_key(|(path, _)| (path.matches('/').count(), *path));
@@ -52,7 +60,7 @@ pub fn create_groups(
 }
 
 fn write(objects: &dyn ObjectStore, path: &str, metadata: &Value) -> Result<(), Error> {
-    let text = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
+    let text = trundle_json::to_pretty_text(metadata).map_err(Error::unsupported)?;
     objects.write(&key_of(path, V3), Object::Bytes(text.into()))?;
     Ok(())
 }

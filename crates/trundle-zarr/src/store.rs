@@ -11,6 +11,7 @@ use crate::array::ZarrArray;
 use crate::error::Error;
 use crate::metadata::{self, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
 use crate::object_store::{Below, ObjectStore};
+use crate::stored_array::StoredArray;
 
 /// The most arrays that are read from a store.
 pub const MOST_ARRAYS: usize = 1 << 16;
@@ -41,6 +42,8 @@ pub struct Unreadable {
     pub path: String,
     /// The reason.
     pub error: Error,
+    /// The array for copying it as it is stored; `None` if that is impossible too.
+    pub stored: Option<StoredArray>,
 }
 
 #[derive(Clone, Copy)]
@@ -102,7 +105,7 @@ impl Store {
         });
         match walked {
             Err(error @ Error::TooMany(_)) => return Err(error),
-            Err(error) => self.unreadable.push(Unreadable { path, error }),
+            Err(error) => self.unreadable.push(Unreadable { path, error, stored: None }),
             Ok(()) => {}
         }
         Ok(())
@@ -120,7 +123,10 @@ impl Store {
         match node {
             Node::Array => match ZarrArray::open(objects, path) {
                 Ok(array) => self.arrays.push(array),
-                Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
+                Err(error) => {
+                    let stored = StoredArray::open(objects, path).ok();
+                    self.unreadable.push(Unreadable { path: path.to_owned(), error, stored });
+                }
             },
             // Below the root, a folder without metadata counts as a group, which version 3 allows.
             Node::Group | Node::Neither if depth < MOST_DEPTH => {

@@ -136,7 +136,7 @@ fn what_is_said_besides_is_kept() {
         ..new_array("t", &[3, 4], &[2, 2], None)
     };
     let groups = BTreeMap::from([(String::new(), said("of all"))]);
-    create_groups(&*at(folder.path()), &groups, std::slice::from_ref(&new)).unwrap();
+    create_groups(&*at(folder.path()), &groups, std::slice::from_ref(&new), &[]).unwrap();
     let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
     writer.write(&[0, 0], &f32::NAN.to_le_bytes().repeat(4)).unwrap();
     assert!(!folder.path().join("t/c/0/0").exists(), "nothing but the fill value");

@@ -272,6 +272,36 @@ fn fill_values_of_version_2_have_all_the_forms_that_zarr_python_reads() {
 }
 
 #[test]
+fn json_as_python_writes_it_is_read() {
+    let text = r#"{"a":NaN,"b":[1,-Infinity,{"c":Infinity}],"d":"NaN","e":123456789012345678901234567890}"#;
+    let attributes = json!({
+        "a": "\0NaN", "b": [1, "\0-Infinity", { "c": "\0Infinity" }], "d": "NaN",
+        "e": "\0123456789012345678901234567890",
+    });
+    let of_v3 = json!({ "data_type": "float32", "fill_value": "F", "attributes": "A" });
+    let of_v2 = json!({ "dtype": "<f4", "fill_value": "F" });
+    for (name, changes) in [("zarr.json", of_v3), (".zarray", of_v2)] {
+        let store = four_bytes(name, &changes, &[]);
+        let file = store.path().join(name);
+        let document = fs::read_to_string(&file).unwrap();
+        fs::write(&file, document.replace("\"F\"", "NaN").replace("\"A\"", text)).unwrap();
+        if name == ".zarray" {
+            fs::write(store.path().join(".zattrs"), text).unwrap();
+        }
+        let array = only(store.path());
+        assert_eq!(array.fill, f32::NAN.to_le_bytes(), "{name}");
+        assert_eq!(Value::from(array.attributes), attributes, "{name}");
+    }
+    let nulls =
+        json!({ "attributes": null, "storage_transformers": null, "dimension_names": null });
+    let store = four_bytes("zarr.json", &nulls, &[]);
+    assert!(only(store.path()).attributes.is_empty());
+    let store = four_bytes(".zarray", &json!({}), &[]);
+    fs::write(store.path().join(".zattrs"), "null").unwrap();
+    assert!(only(store.path()).attributes.is_empty());
+}
+
+#[test]
 fn an_array_of_no_axes_is_read_whatever_the_order_of_its_axes() {
     let shuffle = json!([{"id": "shuffle", "elementsize": 1}]);
     let scalar = json!({"shape": [], "chunks": [], "order": "F", "filters": shuffle});

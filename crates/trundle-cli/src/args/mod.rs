@@ -424,7 +424,7 @@ pub(crate) struct PlanArgs {
     /// Leave out the other tensors instead of copying them
     #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
-    /// Write row-major elements (default: column-major if the bytes then need not move)
+    /// Write row-major order (default: mark the output as column-major if that saves the move)
     #[arg(long, help_heading = OUTPUT)]
     pub row_major: bool,
     #[command(flatten)]

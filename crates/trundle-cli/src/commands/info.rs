@@ -5,7 +5,7 @@ use trundle_files::failure::Failure;
 use trundle_files::names::shown_path;
 use trundle_files::numbers::readable;
 use trundle_files::report::{bit_order, header_report, order};
-use trundle_formats::{Header, Shown, Unreadable};
+use trundle_formats::{Header, Shown, TensorFile, Unreadable};
 
 use crate::args::InfoArgs;
 use crate::say::{print, print_json};
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
             "tensors": file.headers().iter().map(header_report).collect::<Vec<_>>(),
         });
         if !file.unreadable().is_empty() {
+            let report_of = |tensor| report_of(tensor, stored(&file, tensor));
             report["unreadable"] = file.unreadable().iter().map(report_of).collect();
         }
         return print_json(&report);
@@ -33,14 +34,34 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     for header in file.headers() {
         text.push_str(&line(header)?);
     }
-    for Unreadable { name, problem } in file.unreadable() {
-        text.push_str(&format!("  {}  cannot be read: {}\n", Shown(name), Shown(problem)));
+    for tensor in file.unreadable() {
+        let (name, why) = (Shown(&tensor.name), Shown(&tensor.problem));
+        text.push_str(&match stored(&file, tensor) {
+            None => format!("  {name}  cannot be read: {why}\n"),
+            Some(header) => format!(
+                "  {name}  {}  {}{}  can only be copied as it is stored: {why}\n",
+                header.element.name(),
+                header.shape,
+                names_of_axes(header),
+            ),
+        });
     }
     print(&text)
 }
 
-fn report_of(unreadable: &Unreadable) -> serde_json::Value {
-    json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
+/// Returns the header of an unreadable tensor that can be copied as it is stored.
+fn stored<'a>(file: &'a TensorFile, tensor: &Unreadable) -> Option<&'a Header> {
+    file.stored().iter().map(|stored| &stored.header).find(|header| header.name == tensor.name)
+}
+
+fn report_of(unreadable: &Unreadable, stored: Option<&Header>) -> serde_json::Value {
+    let mut report = json!({ "name": unreadable.name, "why": unreadable.problem.to_string() });
+    if let Some(header) = stored {
+        report["dtype"] = header.element.name().into();
+        report["shape"] = header.shape.sizes().into();
+        report["copied_as_stored"] = true.into();
+    }
+    report
 }
 
 fn names_of_axes(header: &Header) -> String {

@@ -233,3 +233,47 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
     );
     assert_eq!(written(&dir, "o.zarr")["attributes"], image("0.3"));
 }
+
+#[test]
+fn numbers_that_json_lacks_go_through_every_format() {
+    let text = r#"{"a":NaN,"b":[1.5,-Infinity],"c":"NaN","d":Infinity}"#;
+    let nested =
+        r#"{"e":{"f":[NaN,{"g":Infinity}]},"multiscales":[{"axes":[],"datasets":[],"x":NaN}]}"#;
+    let dir = Workdir::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
+    write_store(&dir.path("g.zarr/x"), &tensor, &[2, 3], |_| false);
+    let group = |attributes: &str| {
+        format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{attributes}}}"#)
+    };
+    dir.write("g.zarr/zarr.json", group(text).as_bytes());
+    fs::create_dir(dir.path("g.zarr/h")).unwrap();
+    dir.write("g.zarr/h/zarr.json", group(nested).as_bytes());
+    let mut array = written(&dir, "g.zarr/x");
+    array["attributes"] = json!("A");
+    dir.write("g.zarr/x/zarr.json", array.to_string().replace("\"A\"", text).as_bytes());
+    let is_in = |path: &str, attributes: &str| {
+        let found = String::from_utf8(dir.read(&format!("{path}/zarr.json"))).unwrap();
+        let found: String = found.split_whitespace().collect();
+        assert!(found.contains(attributes), "{path}: {found}");
+    };
+    dir.run("flip g.zarr --axes 0 -o y.zarr").done();
+    dir.run("convert g.zarr -o g.safetensors --quiet").done();
+    dir.run("convert g.safetensors -o of-text.zarr").done();
+    for store in ["y.zarr", "of-text.zarr"] {
+        is_in(store, text);
+        is_in(&format!("{store}/h"), nested);
+    }
+    is_in("y.zarr/x", text);
+    is_in(
+        "y.zarr",
+        &format!(r#""metadata":{{"h":{{"zarr_format":3,"node_type":"group","attributes":{nested}"#),
+    );
+    #[cfg(feature = "hdf5")]
+    for file in ["g.h5", "g.nc"] {
+        dir.run(&format!("convert g.zarr -o {file} --quiet")).done();
+        dir.run(&format!("convert {file} -o back.zarr --force")).done();
+        is_in("back.zarr", text);
+        is_in("back.zarr/x", text);
+        is_in("back.zarr/h", r#""e":"{\"f\":[NaN,{\"g\":Infinity}]}""#);
+    }
+}

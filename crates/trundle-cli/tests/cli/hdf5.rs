@@ -119,6 +119,29 @@ fn what_hdf5_outputs_lose_is_said() {
     assert_eq!(again.stderr, "");
 }
 
+#[cfg(feature = "zarr")]
+#[test]
+fn attributes_that_only_hdf5_has_are_named_by_other_outputs() {
+    let dir = Workdir::new();
+    dir.write("in.h5", &file("typed.h5"));
+    let run = dir.run("convert in.h5 -o out.h5 --quiet").done();
+    assert_eq!(run.stderr, "");
+    dir.run("convert out.h5 -o again.h5").done();
+    assert_eq!(dir.read("out.h5"), dir.read("again.h5"));
+    let names = "left out because the format cannot store them: attributes g/complex, opaque";
+    for out in ["out.zarr", "out.safetensors", "out.npz"] {
+        let plan = dir.run(&format!("plan convert in.h5 -o {out}")).done().text();
+        let run = dir.run(&format!("convert in.h5 -o {out} --quiet")).done();
+        assert!(run.stderr.contains(names) && plan.contains(names), "{plan} {run:?}");
+        assert!(!run.stderr.contains("trundle.hdf5"), "{run:?}");
+    }
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&dir.read("out.zarr/g/zarr.json")).unwrap();
+    assert_eq!(metadata["attributes"], serde_json::json!({ "small": 3 }));
+    let text = dir.read("out.safetensors");
+    assert!(!text.windows(12).any(|window| window == b"trundle.hdf5"));
+}
+
 #[test]
 fn what_cannot_be_moved_is_named_and_hides_no_others() {
     let dir = Workdir::new();

@@ -1,6 +1,11 @@
 //! Read-only formats whose header states where the data begins (GGUF, NRRD, NIfTI, torch.save), compared with .npy
 //! files.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use crate::npy::{self, Tensor};
 use crate::{Workdir, npz};
 
@@ -37,6 +42,12 @@ fn nrrd(tensor: &Tensor) -> Vec<u8> {
         "NRRD0004\ntype: ushort\ndimension: {dimension}\nsizes: {sizes}\nendian: little\nencoding: raw\n\n"
     );
     [header.as_bytes(), &tensor.bytes].concat()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A NIfTI-1 file of 16-bit integers with a scale factor.
@@ -118,18 +129,28 @@ fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
         dir.write("f.npy", &floats.file(npy::PLAIN));
         dir.write("x.nrrd", &nrrd(&tensor));
         dir.write("x.nii", &nifti(&tensor, 0.0));
+        dir.write("x.nii.gz", &gzip(&nifti(&tensor, 0.0)));
+        let raw = String::from_utf8_lossy(&nrrd(&tensor)[..]).find("raw").unwrap();
+        let header = [&nrrd(&tensor)[..raw], b"gzip\n"].concat();
+        dir.write("g.nrrd", &[&header[..], b"\n", &gzip(&tensor.bytes)].concat());
+        dir.write("x.raw.gz", &gzip(&tensor.bytes));
+        dir.write("x.nhdr", &[&header[..], b"data file: x.raw.gz\n\n"].concat());
         dir.write("f.gguf", &gguf(&[("f", 1, &floats)]));
         for chain in ["transpose(axes=-1)", "flip(axes=0)", "roll(shift=3, axes=0) | flip(axes=0)"]
         {
             let axes: Vec<String> = (0..shape.len()).rev().map(|axis| axis.to_string()).collect();
             let chain = chain.replace("axes=-1", &axes.join(","));
-            for (name, like) in [("x.nrrd", "x.npy"), ("x.nii", "x.npy"), ("f.gguf", "f.npy")] {
+            for name in ["x.nrrd", "g.nrrd", "x.nhdr", "x.nii", "x.nii.gz", "f.gguf"] {
+                let like = if name == "f.gguf" { "f.npy" } else { "x.npy" };
                 dir.run(&format!("apply {like} '{chain}' -o expected.npy --force --row-major"))
                     .done();
                 for memory in ["8K", "64M"] {
                     let to = "-o out.npy --force --row-major --verify";
                     dir.run(&format!("apply {name} '{chain}' --max-mem {memory} {to}")).done();
                     assert!(dir.read("out.npy") == dir.read("expected.npy"), "{name} {chain}");
+                }
+                if name == "x.nhdr" {
+                    continue;
                 }
                 let file = dir.read(name);
                 let args = format!("apply - '{chain}' -o streamed.npy --force --row-major");
@@ -198,10 +219,12 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
         assert_eq!(run.stderr, warning);
     }
     dir.write("z.nii", &nifti(&tensor, 0.25));
+    dir.write("g.nii.gz", &gzip(&nifti(&tensor, 0.5)));
     let scaled = "  x: scl_slope is 0.5 in x.nii, 0.25 in z.nii\n";
     for (args, code, words) in [
         ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
-        ("info x.nii.gz", 3, "is compressed with gzip: gunzip it first"),
+        ("info x.nii.gz", 3, "is compressed with gzip, and is not a NIfTI image: gunzip it"),
+        ("plan flip g.nii.gz --axes 0 -o y.npy --tasks p.json", 3, "compressed files do not"),
         ("flip x.nii --axes 0 -o y.nii", 3, "reads format nii but cannot write it"),
         ("flip x.nrrd --axes 0 -o y.nrrd", 3, "reads format nrrd but cannot write it"),
         ("flip x.npy --axes 0 -o y.gguf", 3, "reads format gguf but cannot write it"),

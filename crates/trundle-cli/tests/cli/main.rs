@@ -43,6 +43,8 @@ mod resume;
 mod safetensors;
 mod scatters;
 mod split;
+#[cfg(feature = "zarr")]
+mod stored;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
 #[cfg(feature = "zarr")]

@@ -241,6 +241,62 @@ fn any_file_of_tensors_is_a_source() {
 }
 
 #[test]
+fn the_shards_of_a_checkpoint_are_read_as_one_file() {
+    let (dir, model) = (Workdir::new(), Model::new());
+    let metadata = [("format", "pt")];
+    let (conv1, conv2) = (&model.conv1, &model.conv2);
+    let first = [Named::new("conv2.weight", "BF16", conv2), Named::new("bias", "F32", &model.bias)];
+    let second = [Named::new("other", "F32", conv1), Named::new("conv1.weight", "F32", conv1)];
+    dir.write("m-1.safetensors", &file(&metadata, &first));
+    dir.write("m-2.safetensors", &file(&metadata, &second));
+    let map = serde_json::json!({
+        "metadata": { "total_size": 1 },
+        "weight_map": {
+            "bias": "m-1.safetensors",
+            "conv1.weight": "m-2.safetensors",
+            "conv2.weight": "m-1.safetensors",
+        },
+    });
+    let index = "m.safetensors.index.json";
+    dir.write(index, map.to_string().as_bytes());
+    dir.write("whole.safetensors", &model.file(&metadata));
+    relayout(&dir, index, &[RULE], "out.safetensors").done();
+    let moved = model.with_order(&[0, 2, 3, 1]);
+    let record = [("format", "pt"), ("trundle.axes", RECORD)];
+    assert!(dir.read("out.safetensors") == moved.file(&record));
+
+    for args in [
+        "flip FILE --axes 0 --max-mem 8K --verify",
+        "apply FILE 'o i h w -> w (o i) h' --tensor conv*.weight",
+        "concat FILE FILE --axis 0",
+        "convert FILE --tensor conv1.weight --only",
+    ] {
+        for (name, to) in [(index, "a"), ("whole.safetensors", "b")] {
+            let args = args.replace("FILE", name);
+            dir.run(&format!("{args} -o {to}.safetensors --force")).done();
+        }
+        assert!(dir.read("a.safetensors") == dir.read("b.safetensors"), "{args}");
+    }
+    assert_eq!(dir.run(&format!("cmp {index} whole.safetensors")).done().text(), "equal\n");
+    assert_eq!(dir.run(&format!("cmp b.safetensors {index}")).code, Some(1));
+    dir.run(&format!("plan flip {index} --axes 0 -o t.safetensors --tasks p.json")).done();
+    dir.run("task p.json 0").done();
+    dir.run("finish p.json").done();
+    dir.run("flip whole.safetensors --axes 0 -o a.safetensors --force").done();
+    assert!(dir.read("t.safetensors") == dir.read("a.safetensors"));
+
+    dir.run(&format!("convert {index} -o n.safetensors.index.json"))
+        .refused(3, "trundle reads format safetensors-index but cannot write it");
+    // A shard is an input too.
+    dir.run(&format!("flip {index} --axes 0 -o m-2.safetensors --force --resume"))
+        .refused(3, "nothing to resume, and the output is the input");
+    dir.run(&format!("flip {index} --axes 0 -o m-2.safetensors --force")).done();
+    assert!(dir.read("m-2.safetensors") == dir.read("a.safetensors"));
+    std::fs::remove_file(dir.path("m-1.safetensors")).unwrap();
+    dir.run(&format!("info {index}")).refused(1, "file \"m-1.safetensors\": cannot open: ");
+}
+
+#[test]
 fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
     let dir = Workdir::new();
     let (large, small) =

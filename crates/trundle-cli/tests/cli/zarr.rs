@@ -485,7 +485,7 @@ fn groups_are_files_of_several_tensors() {
     assert_eq!(lines[0], "g.zarr: zarr");
     assert_eq!(lines[1], "  deep/other  u16  [5]  chunks of [2], codec none  10 bytes");
     assert_eq!(lines[2], "  one  u16  [3, 4]  chunks of [2, 4], codec none  24 bytes");
-    assert!(lines[3].starts_with("  text  cannot be read: "), "{info}");
+    assert!(lines[3].starts_with("  text  string  [2]  can only be copied as"), "{info}");
     let json = dir.run("info g.zarr --json").done().json();
     assert_eq!(json["tensors"][1]["chunk"], json!([2, 4]));
 

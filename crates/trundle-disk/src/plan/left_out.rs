@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trundle_core::DType;
-use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
+use trundle_formats::{
+    Annotations, Format, Header, STORED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
+};
 
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
@@ -48,7 +50,11 @@ impl LeftOut {
             *left.unread.entry(unread.clone()).or_default() += 1;
         }
         if !format.keeps_metadata() {
-            left.metadata = metadata.iter().map(|(key, _)| key.clone()).collect();
+            let keys = metadata.iter().map(|(key, _)| key);
+            left.metadata = keys.filter(|key| *key != STORED_KEY).cloned().collect();
+        }
+        if !format.keeps_attributes_of_hdf5() {
+            left.add_attributes(of_groups_only_in_hdf5(metadata));
         }
         for (name, annotations) in tensors.iter().map(Unplanned::annotated) {
             for unread in &annotations.unread {
@@ -56,6 +62,8 @@ impl LeftOut {
             }
             if !format.keeps_annotations() {
                 left.add(name, annotations);
+            } else if !format.keeps_attributes_of_hdf5() {
+                left.add_attributes(annotations.only_in_hdf5());
             }
         }
         if format.leaves_out_chunks() {
@@ -71,12 +79,16 @@ impl LeftOut {
     }
 
     fn add(&mut self, name: &str, annotations: &Annotations) {
-        for key in annotations.attribute_names() {
-            *self.attributes.entry(key).or_default() += 1;
-        }
+        self.add_attributes(annotations.attribute_names());
         self.axis_names.extend(annotations.dimension_names.iter().flatten().cloned());
         if annotations.fill.as_ref().is_some_and(|fill| fill.iter().any(|byte| *byte != 0)) {
             self.fill_values.insert(name.to_owned());
+        }
+    }
+
+    fn add_attributes(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            *self.attributes.entry(name).or_default() += 1;
         }
     }
 

@@ -26,6 +26,9 @@ const MARGIN: f64 = 1.25;
 /// The number of buffers of the size of a tile: inputs and outputs, twice, so that reads and writes overlap moves.
 const BUFFERS: u64 = 4;
 
+/// The assumed bytes of a chunk that is copied as it is stored.
+pub(crate) const STORED_CHUNK_BYTES: u64 = 4 << 20;
+
 /// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
@@ -120,7 +123,10 @@ pub(crate) fn numbered(
 fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     if let Some(tensor) = group.encoded(job) {
         let count = job.tensors[tensor].encoded().map_or(0, EncodedChunks::count);
-        let all = group.written_bytes(0..group.tasks.len(), job);
+        let mut all = group.written_bytes(0..group.tasks.len(), job);
+        if job.tensors[tensor].is_stored() {
+            all = all.saturating_mul(STORED_CHUNK_BYTES);
+        }
         let tasks = usize::try_from(all / bytes.max(1)).unwrap_or(count).clamp(1, count.max(1));
         let at = |task: usize| (count as u128 * task as u128 / tasks as u128) as usize;
         return (0..tasks).map(|task| at(task)..at(task + 1)).collect();

@@ -8,6 +8,7 @@ use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
     Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
+    StoredTensor,
 };
 
 use crate::error::{Error, Problem};
@@ -36,6 +37,8 @@ pub struct TensorJob {
     at_once: Option<Vec<usize>>,
     /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
+    /// The tensor if it is copied as it is stored. The movement then has one byte for each chunk.
+    stored: Option<Box<StoredTensor>>,
 }
 
 impl TensorJob {
@@ -46,9 +49,15 @@ impl TensorJob {
         Ok(TensorJob { file_passes, ..self })
     }
 
-    /// Changes the job to decode and encode chunks instead of copying them.
+    /// Changes the job to decode and encode chunks instead of copying them, unless they cannot be decoded.
     pub(crate) fn decoding(self) -> TensorJob {
-        TensorJob { encoded: None, ..self }
+        let encoded = self.encoded.filter(|_| self.stored.is_some());
+        TensorJob { encoded, ..self }
+    }
+
+    /// Returns whether the tensor is copied as it is stored, because it cannot be decoded.
+    pub fn is_stored(&self) -> bool {
+        self.stored.is_some()
     }
 
     /// Returns the name of the tensor in the output.
@@ -63,7 +72,7 @@ impl TensorJob {
 
     /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
-        &self.out_shape
+        self.stored.as_ref().map_or(&self.out_shape, |stored| &stored.header.shape)
     }
 
     /// Returns the order of the elements in the output.
@@ -99,7 +108,7 @@ impl TensorJob {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
-    /// Returns the size of the output in bytes.
+    /// Returns the size of the output in bytes; of a tensor that is copied as it is stored, its number of chunks.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
@@ -128,7 +137,8 @@ impl TensorJob {
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         if let Some(encoded) = self.encoded() {
             // The encoded size is not known; the decoded size is an estimate.
-            let (count, bytes) = (encoded.count() as u64, self.out_bytes());
+            let bytes = if self.is_stored() { 0 } else { self.out_bytes() };
+            let count = encoded.count() as u64;
             return Cost {
                 bytes_read: bytes,
                 bytes_written: bytes,
@@ -222,6 +232,7 @@ impl Unplanned {
             out_order,
             at_once: None,
             encoded: None,
+            stored: None,
         };
         Ok(Unplanned {
             job,
@@ -230,6 +241,24 @@ impl Unplanned {
             encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
             annotations: header.annotations.of_axes(axes.as_deref()),
         })
+    }
+
+    /// Makes a tensor that is copied as it is stored, from the job's input `input` at index `at`.
+    pub(crate) fn stored(
+        tensor: &StoredTensor,
+        input: &JobInput,
+        at: usize,
+        format: &Format,
+    ) -> Result<Unplanned, Error> {
+        if !format.is_folder() {
+            let why =
+                format!("trundle cannot decode it, so format {} cannot hold it", format.name());
+            return Err(Error::from(Problem::Chunks(why)).within(&tensor.header.name));
+        }
+        let inputs = std::slice::from_ref(input);
+        let mut own = Unplanned::of_chain(inputs, at, &Chain::new(), format, None)?;
+        own.job.stored = Some(Box::new(tensor.clone()));
+        Ok(own)
     }
 
     /// Makes a tensor of a program. The program's inputs are the job's inputs from index `first` on.
@@ -262,6 +291,7 @@ impl Unplanned {
             out_order: Order::RowMajor,
             at_once: None,
             encoded: None,
+            stored: None,
         };
         Ok(Unplanned {
             job,
@@ -274,6 +304,10 @@ impl Unplanned {
 
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
+    }
+
+    pub(crate) fn is_stored(&self) -> bool {
+        self.job.is_stored()
     }
 
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
@@ -311,7 +345,7 @@ impl Unplanned {
             };
             return Err(Error::from(Problem::Chunks(why)));
         }
-        if options.metadata_only {
+        if options.metadata_only || self.is_stored() {
             return Ok(self.chunking_as_stored());
         }
         let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
@@ -383,6 +417,7 @@ impl Unplanned {
             chunk_order: chunking.order.as_deref(),
             codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
+            stored: self.job.stored.as_ref().map(|stored| &*stored.document),
             ..Described::new(
                 &self.job.name,
                 &self.job.element,
@@ -404,8 +439,9 @@ impl Unplanned {
         let mut job = TensorJob { at_once, ..self.job };
         job.encoded = match encoded {
             // Without elements there is nothing to copy.
-            Err(why) if metadata_only && job.out_shape.elements() > 0 => {
-                let why = format!("metadata only: {why}");
+            Err(why) if (metadata_only || job.is_stored()) && job.out_shape.elements() > 0 => {
+                let what = if metadata_only { "metadata only" } else { "cannot be copied" };
+                let why = format!("{what}: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&job.name));
             }
             encoded => encoded.ok(),

@@ -1,9 +1,9 @@
 //! The parameters of a run: its files, options and observer.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use trundle_formats::{Begin, Blob, TensorFile};
+use trundle_formats::{Begin, Blob, TensorFile, overlaps};
 
 use crate::blob_store::BlobStore;
 use crate::error::{Error, reading, temporary, writing};
@@ -70,6 +70,12 @@ pub struct Source<'a> {
 impl Source<'_> {
     pub(crate) fn file(&self) -> SourceFile<'_> {
         SourceFile { blob: self.file.blob(), path: self.path }
+    }
+
+    /// Returns whether an output at `path` would replace the file, or another file with its data.
+    pub(crate) fn is_replaced_by(&self, path: &Path) -> bool {
+        let data_files = self.file.data_files().iter().map(PathBuf::as_path);
+        data_files.chain([self.path]).any(|own| overlaps(path, own))
     }
 
     /// Identifies the file; `None` if another run could not open it again, such as a stream.

@@ -1,60 +1,145 @@
 //! Copies encoded chunks from one Zarr store to another.
 
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use trundle_formats::{ChunkedTensor, lock};
+use trundle_formats::{ChunkedTensor, EncodedChunk, StoredTensor, lock};
 
-use crate::error::{Error, reading};
-use crate::run::context::{Context, SourceFile};
+use crate::error::{Error, Problem, reading};
+use crate::plan::input::JobTensor;
+use crate::plan::numbered::STORED_CHUNK_BYTES;
+use crate::run::context::{Context, Source, SourceFile};
 use crate::run::executor::Executor;
 use crate::together::together;
 
+/// The bytes of two chunks that are compared at once.
+const COMPARED_BYTES: u64 = 64 << 10;
+
 impl Executor<'_> {
     /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that do not exist in the source
-    /// are not written.
+    /// are not written. With `verify`, chunks that cannot be decoded are then read back and compared.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,
         sources: &[SourceFile<'_>],
         some: Option<Range<usize>>,
     ) -> Result<(), Error> {
-        let Context { job, target, observer, .. } = self.context;
+        let Context { job, target, path, options, .. } = self.context;
+        let to = job.skeleton.data_offsets()[tensor];
+        self.each_encoded(tensor, sources, ("copying", some.clone()), &|chunk, index| {
+            let Some(chunk) = chunk else { return Ok(()) };
+            let copied = target.write_encoded_chunk(to, index, chunk);
+            copied.map_err(|error| self.context.writing(error))
+        })?;
+        let of = &job.tensors[tensor];
+        if !options.verify || !of.is_stored() {
+            return Ok(());
+        }
+        target.sync().map_err(|error| self.context.writing(error))?;
+        self.each_encoded(tensor, sources, ("verifying", some), &|chunk, index| {
+            let written = target.encoded_chunk(to, index).map_err(reading(path))?;
+            match is_same(chunk, written).map_err(reading(path))? {
+                true => Ok(()),
+                false => {
+                    let what = format!("the output of {:?} differs from its input", of.name());
+                    Err(Error::of(path.display(), Problem::Different(what)))
+                }
+            }
+        })
+    }
+
+    /// Calls `work` for encoded chunks of a tensor (default: all) with several threads, in a progress phase. `work`
+    /// takes a chunk of the source, if it exists, and the index of the chunk in the output.
+    fn each_encoded(
+        &self,
+        tensor: usize,
+        sources: &[SourceFile<'_>],
+        (phase, some): (&str, Option<Range<usize>>),
+        work: &(dyn Fn(Option<EncodedChunk>, &[usize]) -> Result<(), Error> + Sync),
+    ) -> Result<(), Error> {
+        let Context { job, observer, .. } = self.context;
         let of = &job.tensors[tensor];
         let Some(chunks) = of.encoded() else { return Ok(()) };
         let Some(input) = of.inputs.first().and_then(|input| job.inputs[*input].tensor()) else {
             return Ok(());
         };
         let SourceFile { blob, path } = sources[input.file];
-        let not_seekable = || reading(path)(std::io::ErrorKind::NotSeekable.into());
+        let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
         let source = blob.ok_or_else(not_seekable)?;
         let from = input.header.data_offset.unwrap_or(0);
-        let to = job.skeleton.data_offsets()[tensor];
         let (count, bytes) = (chunks.count(), of.out_bytes());
         let some = some.unwrap_or(0..count);
         // For the progress, each chunk counts as an equal share of the tensor's bytes.
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
-        observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
+        observer.phase(phase, if count == 0 { 0 } else { bytes(some.clone()) });
         // Chunks that are copied from or to a bucket are held in memory.
-        let at_once = job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once);
+        let at_once = match of.is_stored() {
+            true => STORED_CHUNK_BYTES as usize,
+            false => job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once),
+        };
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);
         let next = Mutex::new(some);
-        let work = || -> Result<(), Error> {
+        let each = || -> Result<(), Error> {
             loop {
                 let number = lock(&next).next();
                 let Some(number) = number else { return Ok(()) };
                 let (read, written) = chunks.pair(number);
                 let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;
-                if let Some(chunk) = chunk {
-                    let copied = target.write_encoded_chunk(to, &written, chunk);
-                    copied.map_err(|error| self.context.writing(error))?;
-                }
+                work(chunk, &written)?;
                 observer.advance(bytes(number..number + 1));
                 self.check_stopped()?;
             }
         };
-        together(threads, work)
+        together(threads, each)
+    }
+}
+
+/// Returns whether tensors of two files that are copied as they are stored have the same metadata and the same chunks.
+///
+/// # Errors
+/// [`Error`] if a chunk cannot be read.
+///
+/// # Panics
+/// If a file has no such tensor.
+pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result<bool, Error> {
+    let [one, other] = [0, 1].map(|side| &sources[side].file.stored()[tensors[side]]);
+    if one.document != other.document {
+        return Ok(false);
+    }
+    let grid = JobTensor::stored(0, one)?.header.shape;
+    for number in 0..grid.elements() {
+        let index = grid.unravel(number);
+        let chunk = |side: usize, tensor: &StoredTensor| {
+            let SourceFile { blob, path } = sources[side].file();
+            let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
+            let offset = tensor.header.data_offset.unwrap_or(0);
+            blob.ok_or_else(not_seekable)?.encoded_chunk(offset, &index).map_err(reading(path))
+        };
+        if !is_same(chunk(0, one)?, chunk(1, other)?).map_err(reading(sources[1].path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns whether both chunks have the same bytes, or neither exists.
+fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result<bool> {
+    let (one, other) = match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        (one, other) => return Ok(one.is_none() && other.is_none()),
+    };
+    let (mut one, mut other) = (one.reader()?, other.reader()?);
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    loop {
+        for (reader, part) in [(&mut one, &mut own), (&mut other, &mut others)] {
+            part.clear();
+            reader.take(COMPARED_BYTES).read_to_end(part)?;
+        }
+        if own != others || own.is_empty() {
+            return Ok(own == others);
+        }
     }
 }

@@ -21,7 +21,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Output, Sequential, begin_finishing, overlaps};
+use trundle_formats::{Begin, Output, Sequential, begin_finishing};
 
 use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, Problem, temporary, writing};
@@ -38,6 +38,7 @@ use crate::run::executor::{Executor, LARGE_BYTES};
 
 pub use comparison::{Difference, compare};
 pub use context::{Observer, Outcome, RunOptions, Source};
+pub use encoded::is_stored_alike;
 pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
 pub use sample::{Sample, Steps};
 
@@ -98,7 +99,7 @@ impl Job {
             Some(asked) => asked.found(folder, &output_tag, identity.as_deref())?,
             None => None,
         };
-        let is_in_place = sources.iter().any(|source| overlaps(path, source.path));
+        let is_in_place = sources.iter().any(|source| source.is_replaced_by(path));
         if options.resume && found.is_none() && is_in_place {
             return Err(Error::of(path.display(), Problem::MaybeDone));
         }

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trundle::Width;
-use trundle_formats::{
-    Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput, overlaps,
-};
+use trundle_formats::{Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput};
 
 use crate::Storage;
 use crate::blob_store::BlobStore;
@@ -198,7 +196,7 @@ impl Job {
                 let _ = plan.discard(path);
                 return Ok(None);
             }
-            Joined::Gone if sources.iter().any(|source| overlaps(path, source.path)) => {
+            Joined::Gone if sources.iter().any(|source| source.is_replaced_by(path)) => {
                 return Err(refused(GONE_IN_PLACE.to_owned()));
             }
             Joined::Gone => return Err(refused(GONE.to_owned())),

@@ -111,7 +111,7 @@ const MOST_SLAB_BYTES: usize = 1 << 28;
 /// # Errors
 /// [`Problem`] if a chunk cannot be read, or `out` returns an error.
 pub(crate) fn copy_all(
-    array: &impl ChunkedArray,
+    array: &dyn ChunkedArray,
     header: &Header,
     out: &mut dyn Write,
     progress: &mut Progress<'_>,
@@ -152,7 +152,7 @@ pub(crate) fn copy_all(
 /// # Errors
 /// The errors of [`ChunkedArray::read_chunk`].
 pub(crate) fn read_box(
-    array: &impl ChunkedArray,
+    array: &dyn ChunkedArray,
     (first, before): (&[u64], usize),
     lens: &[usize],
     out: &mut [u8],

@@ -15,21 +15,21 @@ const REMOTE_SAMPLES: (usize, usize) = (64, 2);
 
 /// The decoded chunks of all arrays, one after the other.
 #[derive(Debug)]
-pub(crate) struct Chunks<A> {
+pub(crate) struct Chunks {
     /// The arrays, each with the offset at which its chunks begin.
-    pub(crate) arrays: Vec<(u64, A)>,
+    pub(crate) arrays: Vec<(u64, Box<dyn ChunkedArray>)>,
     end: u64,
     recent: Recent,
 }
 
-impl<A: ChunkedArray> Chunks<A> {
+impl Chunks {
     /// Creates the sequence for arrays that begin at these offsets. The last one ends at `end`.
-    pub(crate) fn new(arrays: Vec<(u64, A)>, end: u64) -> Chunks<A> {
+    pub(crate) fn new(arrays: Vec<(u64, Box<dyn ChunkedArray>)>, end: u64) -> Chunks {
         Chunks { arrays, end, recent: Recent::default() }
     }
 
     /// Finds the chunk that contains the byte at `offset`. Returns its array, its offset and its index.
-    fn find(&self, offset: u64) -> (&A, u64, Vec<u64>) {
+    fn find(&self, offset: u64) -> (&dyn ChunkedArray, u64, Vec<u64>) {
         let at = self.arrays.partition_point(|(begin, _)| *begin <= offset) - 1;
         let (begin, array) = &self.arrays[at];
         let number = (offset - begin) / array.chunk_bytes() as u64;
@@ -38,11 +38,11 @@ impl<A: ChunkedArray> Chunks<A> {
             let count = array.sizes()[axis].div_ceil(array.chunk()[axis]);
             (*at, rest) = (rest % count, rest / count);
         }
-        (array, begin + number * array.chunk_bytes() as u64, index)
+        (&**array, begin + number * array.chunk_bytes() as u64, index)
     }
 }
 
-impl<A: ChunkedArray> Blob for Chunks<A> {
+impl Blob for Chunks {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.end)
     }

@@ -67,7 +67,7 @@ pub(super) struct Data {
     /// The other data, each with its offset.
     pub(super) unstored: Vec<(u64, Unstored)>,
     pub(super) chunks_begin: u64,
-    pub(super) chunks: Chunks<Box<Chunked>>,
+    pub(super) chunks: Chunks,
 }
 
 impl Blob for Data {
@@ -108,7 +108,7 @@ impl Blob for Data {
     }
 }
 
-impl ChunkedArray for Box<Chunked> {
+impl ChunkedArray for Chunked {
     fn sizes(&self) -> &[u64] {
         &self.shape
     }

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use trundle_hdf5::{Chunked, Dataset, Hdf5File};
+use trundle_hdf5::{Dataset, Hdf5File};
 
 use super::data::{Data, Unstored};
 use crate::blob::Sequential;
-use crate::chunked::{self, Chunks, bytes_of_chunks, copy_all, too_large, usable};
+use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
 use crate::source::copy;
@@ -26,7 +26,7 @@ struct AssignedDatasets {
     headers: Vec<Header>,
     chunked: Vec<Option<usize>>,
     unstored: Vec<(u64, Unstored)>,
-    arrays: Vec<(u64, Box<Chunked>)>,
+    arrays: Vec<(u64, Box<dyn ChunkedArray>)>,
     /// The next free offsets. Offsets of chunks are relative until the size of all other data is known.
     unstored_end: u64,
     chunks_end: u64,
@@ -160,7 +160,7 @@ impl Contents for Datasets {
     ) -> Result<(), Problem> {
         let header = &self.listing.headers[index];
         if let Some(array) = self.chunked[index] {
-            return copy_all(&self.data.chunks.arrays[array].1, header, out, progress);
+            return copy_all(&*self.data.chunks.arrays[array].1, header, out, progress);
         }
         let (begin, expected) = (header.data_offset.unwrap_or(0), header.data_bytes as u64);
         let got = copy(&mut Sequential::at(&self.data, begin), expected, out, progress)?;

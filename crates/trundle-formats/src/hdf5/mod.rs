@@ -22,7 +22,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "hdf5",
     endings: &["h5", "hdf5", "hdf", "he5"],
     holds_one: false,
-    keeps: Keeps::All,
+    keeps: Keeps::Hdf5,
     states_column_major: false,
     begins: |first| first.starts_with(SIGNATURE) || first.starts_with(MATLAB),
     open,

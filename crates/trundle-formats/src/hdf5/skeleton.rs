@@ -79,7 +79,7 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
         dtype,
         bytes: tensor.bytes()? as u64,
         dimension_names: annotations.dimension_names,
-        attributes: attributes::of_text(&annotations.attributes),
+        attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
         fill: annotations.fill,
     })
 }

@@ -7,6 +7,7 @@ use rawzip::{
 
 use super::member::{Member, Method};
 use crate::Problem;
+use crate::gunzip::MOST_INFLATED;
 use crate::names::{check_relative, check_unique};
 use crate::source::Source;
 
@@ -14,9 +15,6 @@ use crate::source::Source;
 const RECORD_BYTES: usize = 4 << 16;
 
 const LOCAL_HEADER_BYTES: u64 = 30;
-
-/// The highest compression ratio of Deflate: a match of 258 bytes takes two bits.
-const MOST_INFLATED: u64 = 1032;
 
 /// The flag of a member whose data is a patch for another file.
 const PATCH: u16 = 1 << 5;

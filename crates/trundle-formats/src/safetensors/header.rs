@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for FileHeaderVisitor {
 
 /// The keys and values of a JSON object of strings, in order.
 #[derive(Default)]
-struct Pairs(Vec<(String, String)>);
+pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {

@@ -8,10 +8,12 @@
 
 mod dtype;
 mod header;
+mod index;
 
 use std::fmt::Write as _;
 
 use self::header::{FileHeader, TensorHeader};
+pub(crate) use self::index::INDEX;
 use crate::contents::{Contents, Listing};
 use crate::error::in_bytes;
 use crate::format::Keeps;
@@ -46,7 +48,11 @@ const ALIGNMENT: usize = 8;
 
 const METADATA: &str = "__metadata__";
 
-fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    Ok(open_with(source, hint)?)
+}
+
+fn open_with(mut source: Source, hint: &TensorHint) -> Result<Box<Uncompressed>, Problem> {
     let text = read_header_text(&mut source)?;
     let file_header = FileHeader::parse(&text).map_err(Problem::header)?;
     let start = (LENGTH_BYTES + text.len()) as u64;
@@ -56,7 +62,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         Problem::Malformed(format!("the tensors need {expected} bytes, but there are {got}"))
     });
     let listing = Listing { headers, metadata: file_header.metadata, ..Listing::default() };
-    Ok(Uncompressed::new(listing, start, source, trailing)?)
+    Uncompressed::new(listing, start, source, trailing)
 }
 
 /// Returns whether a file begins with a valid header length and an opening brace.

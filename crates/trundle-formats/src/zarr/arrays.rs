@@ -7,21 +7,23 @@ use std::time::SystemTime;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use trundle_core::DType;
-use trundle_zarr::{Object, Store, ZarrArray};
+use trundle_core::{DType, Shape};
+use trundle_zarr::{Object, Store, StoredArray, ZarrArray};
 
 use super::codecs;
 use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
-    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, TensorHint,
-    Unreadable, attributes,
+    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, StoredTensor,
+    TensorHint, Unreadable, attributes,
 };
 
 pub(super) struct Arrays {
     listing: Listing,
-    chunks: Chunks<ZarrArray>,
+    stored: Vec<StoredTensor>,
+    /// The chunks of the arrays of the listing, then those of `stored`.
+    chunks: Chunks,
 }
 
 impl Arrays {
@@ -32,14 +34,15 @@ impl Arrays {
         let own_name = named.file_stem().unwrap_or_default().to_string_lossy();
         let name =
             |path: &str| if path.is_empty() { own_name.to_string() } else { path.to_owned() };
-        let mut unreadable: Vec<Unreadable> = store
-            .unreadable
-            .into_iter()
-            .map(|each| Unreadable { name: name(&each.path), problem: each.error.into() })
-            .collect();
+        let (mut unreadable, mut sealed) = (Vec::new(), Vec::new());
+        for trundle_zarr::Unreadable { path, error, stored } in store.unreadable {
+            unreadable.push(Unreadable { name: name(&path), problem: error.into() });
+            sealed.extend(stored);
+        }
         let mut attributes = store.attributes;
         let mut axis_names = ngff::axis_names(&attributes);
-        let (mut headers, mut arrays, mut begin) = (Vec::new(), Vec::new(), 0);
+        let mut arrays: Vec<(u64, Box<dyn ChunkedArray>)> = Vec::new();
+        let (mut headers, mut begin) = (Vec::new(), 0);
         for mut array in store.arrays {
             let name = name(&array.path);
             if let Some(mask) = mask_of_version_2(&array)
@@ -58,10 +61,22 @@ impl Arrays {
             match header(&array, name.clone(), begin) {
                 Ok((header, end)) => {
                     headers.push(header);
-                    arrays.push((begin, array));
+                    arrays.push((begin, Box::new(array)));
                     begin = end;
                 }
-                Err(problem) => unreadable.push(Unreadable { name, problem }),
+                Err(problem) => {
+                    sealed.extend(array.as_stored());
+                    unreadable.push(Unreadable { name, problem });
+                }
+            }
+        }
+        let mut stored = Vec::new();
+        for array in sealed {
+            // An array that is too large for one sequence of bytes remains unreadable.
+            if let Ok((header, end)) = stored_header(&array, name(&array.path), begin) {
+                stored.push(StoredTensor { header, document: array.document.clone() });
+                arrays.push((begin, Box::new(array)));
+                begin = end;
             }
         }
         if headers.is_empty() {
@@ -74,7 +89,7 @@ impl Arrays {
         let chunks = Chunks::new(arrays, begin);
         let metadata = attributes::with_groups(attributes::to_metadata(attributes), &store.groups);
         let listing = Listing { headers: described, metadata, unread: Vec::new(), unreadable };
-        Ok(Arrays { listing, chunks })
+        Ok(Arrays { listing, stored, chunks })
     }
 }
 
@@ -104,6 +119,32 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         encoding: Some(encoding),
         annotations,
         ..header
+    };
+    Ok((header, end))
+}
+
+/// Returns the header of an array that is copied as it is stored, with one byte for each chunk, like [`header`].
+fn stored_header(array: &StoredArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
+    let element = StoredDType::of_bits(StoredDType::little_endian(DType::U8), &array.dtype);
+    let shape = Shape::new(usable(&array.shape)?)?;
+    let chunk = usable(&array.chunk)?;
+    let end = bytes_of_chunks(&shape, &chunk, 1)
+        .and_then(|bytes| bytes.checked_add(begin))
+        .filter(|end| *end <= i64::MAX as u64)
+        .ok_or_else(too_large)?;
+    let unread = array.loses_mask.then(|| format!("fill value of {name} as missing elements"));
+    let annotations = Annotations {
+        dimension_names: array.dimension_names.clone(),
+        fill: Some(vec![0]),
+        unread: unread.into_iter().collect(),
+        ..Annotations::default()
+    };
+    let encoding = codecs::encoding(&[], None, None, 1);
+    let header = Header {
+        chunk: Some(chunk),
+        encoding: Some(encoding),
+        annotations,
+        ..Header::row_major(name, element, shape, Some(begin))?
     };
     Ok((header, end))
 }
@@ -139,6 +180,10 @@ impl Contents for Arrays {
         &self.listing
     }
 
+    fn stored(&self) -> &[StoredTensor] {
+        &self.stored
+    }
+
     fn blob(&self) -> Option<&dyn Blob> {
         Some(&self.chunks)
     }
@@ -149,7 +194,7 @@ impl Contents for Arrays {
         out: &mut dyn Write,
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
-        let array = &self.chunks.arrays[index].1;
+        let array = &*self.chunks.arrays[index].1;
         copy_all(array, &self.listing.headers[index], out, progress)
     }
 }
@@ -180,12 +225,7 @@ impl ChunkedArray for ZarrArray {
     }
 
     fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<EncodedChunk>> {
-        let chunk = self.encoded(index)?;
-        Ok(chunk.map(|chunk| match chunk {
-            Object::File(file) => EncodedChunk::File(file),
-            Object::Bytes(bytes) => EncodedChunk::Bytes(bytes.into_owned()),
-            Object::Elsewhere(object) => EncodedChunk::Elsewhere(object),
-        }))
+        Ok(self.encoded(index)?.map(EncodedChunk::from))
     }
 
     fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
@@ -198,5 +238,50 @@ impl ChunkedArray for ZarrArray {
 
     fn metadata(&self) -> String {
         self.metadata().to_owned()
+    }
+}
+
+/// The chunks of an array that is copied as it is stored.
+impl ChunkedArray for StoredArray {
+    fn sizes(&self) -> &[u64] {
+        &self.shape
+    }
+
+    fn chunk(&self) -> &[u64] {
+        &self.chunk
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        1
+    }
+
+    fn read_chunk(&self, _: &[u64]) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<EncodedChunk>> {
+        Ok(self.encoded(index)?.map(EncodedChunk::from))
+    }
+
+    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
+        self.stored(index).map(|found| (found.bytes, found.modified))
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote()
+    }
+
+    fn metadata(&self) -> String {
+        self.document.clone()
+    }
+}
+
+impl From<Object<'_>> for EncodedChunk {
+    fn from(object: Object<'_>) -> EncodedChunk {
+        match object {
+            Object::File(file) => EncodedChunk::File(file),
+            Object::Bytes(bytes) => EncodedChunk::Bytes(bytes.into_owned()),
+            Object::Elsewhere(object) => EncodedChunk::Elsewhere(object),
+        }
     }
 }

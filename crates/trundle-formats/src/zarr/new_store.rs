@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use trundle_zarr::{
-    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, ZarrArray, create_groups,
+    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, StoredArray, ZarrArray,
+    create_groups,
 };
 
 use super::codecs;
@@ -42,9 +43,17 @@ struct Array {
     chunk: Vec<usize>,
     /// The bytes of the fill value, for elements beyond the end of the tensor.
     fill: Vec<u8>,
-    writer: ArrayWriter,
+    writer: Writer,
     /// The array opened for reading; `None` until it is needed.
     written: Mutex<Option<Arc<ZarrArray>>>,
+}
+
+#[derive(Debug)]
+enum Writer {
+    /// Encodes chunks, or copies encoded ones.
+    Encoding(Box<ArrayWriter>),
+    /// Only copies encoded chunks.
+    Copying(Box<StoredArray>),
 }
 
 struct Chunk<'a> {
@@ -75,16 +84,16 @@ impl NewStore {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
-            let arrays: Vec<NewArray> = skeleton.chunked().iter().map(new_array).collect();
-            create_groups(&*objects, &groups, &arrays).map_err(written)?;
+            let (stored, new): (Vec<_>, Vec<_>) =
+                skeleton.chunked().iter().partition(|tensor| tensor.stored.is_some());
+            let stored = stored.into_iter().filter_map(|tensor| stored_array(&objects, tensor));
+            let stored = stored.collect::<Result<Vec<_>, _>>().map_err(written)?;
+            let new: Vec<NewArray> = new.into_iter().map(new_array).collect();
+            create_groups(&*objects, &groups, &new, &stored).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
-            let writer = match &shared {
-                None => ArrayWriter::create(&objects, &new_array(tensor)),
-                Some(_) => ArrayWriter::join(&objects, &new_array(tensor)),
-            };
-            let writer = writer.map_err(written)?;
+            let writer = Writer::new(&objects, tensor, shared.is_none()).map_err(written)?;
             Ok(Array {
                 begin: *begin,
                 sizes: tensor.sizes.clone(),
@@ -101,8 +110,11 @@ impl NewStore {
     }
 
     fn find(&self, offset: u64) -> Chunk<'_> {
-        let at = self.arrays.partition_point(|array| array.begin <= offset) - 1;
-        self.arrays[at].around(offset)
+        self.array(offset).around(offset)
+    }
+
+    fn array(&self, offset: u64) -> &Array {
+        &self.arrays[self.arrays.partition_point(|array| array.begin <= offset) - 1]
     }
 }
 
@@ -122,6 +134,36 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         dimension_names: tensor.annotations.dimension_names.clone(),
         attributes: attributes::of_text(&tensor.annotations.attributes),
         fill: tensor.fill(),
+    }
+}
+
+/// Returns the array of a tensor that is copied as it is stored; `None` for other tensors.
+fn stored_array(
+    objects: &Arc<dyn ObjectStore>,
+    tensor: &ChunkedTensor,
+) -> Option<Result<StoredArray, Error>> {
+    let document = tensor.stored.clone()?;
+    Some(StoredArray::new(objects, &tensor.path, document))
+}
+
+impl Writer {
+    /// Creates the writer of an array, and writes the array's metadata if `is_new` is true.
+    fn new(
+        objects: &Arc<dyn ObjectStore>,
+        tensor: &ChunkedTensor,
+        is_new: bool,
+    ) -> Result<Writer, Error> {
+        if let Some(array) = stored_array(objects, tensor).transpose()? {
+            if is_new {
+                array.create()?;
+            }
+            return Ok(Writer::Copying(Box::new(array)));
+        }
+        let writer = match is_new {
+            true => ArrayWriter::create(objects, &new_array(tensor)),
+            false => ArrayWriter::join(objects, &new_array(tensor)),
+        };
+        Ok(Writer::Encoding(Box::new(writer?)))
     }
 }
 
@@ -152,12 +194,23 @@ impl Array {
         Chunk { array: self, index, begin, bytes: outer * width }
     }
 
+    /// Returns the writer of chunks that are encoded.
+    ///
+    /// # Errors
+    /// If the array only copies chunks.
+    fn encoder(&self) -> io::Result<&ArrayWriter> {
+        match &self.writer {
+            Writer::Encoding(writer) => Ok(writer),
+            Writer::Copying(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     fn written(&self) -> Result<Arc<ZarrArray>, Error> {
         let mut written = lock(&self.written);
         if let Some(array) = &*written {
             return Ok(Arc::clone(array));
         }
-        let array = Arc::new(self.writer.written()?);
+        let array = Arc::new(self.encoder()?.written()?);
         *written = Some(Arc::clone(&array));
         Ok(array)
     }
@@ -166,7 +219,7 @@ impl Array {
 impl Chunk<'_> {
     /// Writes the chunk, all of whose elements are in `bytes`.
     fn write(&self, bytes: &[u8], shared: Option<&WrittenFiles>) -> io::Result<()> {
-        let Array { sizes, chunk, fill, writer, .. } = self.array;
+        let Array { sizes, chunk, fill, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
         let mut whole = Cow::from(bytes);
         if lens != *chunk {
@@ -184,7 +237,7 @@ impl Chunk<'_> {
             copy_box(&lens, fill.len(), (bytes, from), (&mut padded, to));
             whole = padded.into();
         }
-        let written = writer.write(&long(&self.index), &whole)?;
+        let written = self.array.encoder()?.write(&long(&self.index), &whole)?;
         if let (Some((path, bytes)), Some(shared)) = (written, shared) {
             shared.note(path, bytes);
         }
@@ -255,8 +308,10 @@ impl Blob for NewStore {
             EncodedChunk::Bytes(bytes) => Object::Bytes(bytes.into()),
             EncodedChunk::Elsewhere(object) => Object::Elsewhere(object),
         };
-        let array = &self.arrays[self.arrays.partition_point(|array| array.begin <= tensor) - 1];
-        let written = array.writer.write_encoded(&long(index), chunk);
+        let written = match &self.array(tensor).writer {
+            Writer::Encoding(writer) => writer.write_encoded(&long(index), chunk),
+            Writer::Copying(array) => array.write_encoded(&long(index), chunk).map_err(Error::from),
+        };
         if written.is_err() {
             wait_for_end();
         }
@@ -265,6 +320,13 @@ impl Blob for NewStore {
             shared.note(path, bytes);
         }
         Ok(())
+    }
+
+    fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<EncodedChunk>> {
+        match &self.array(tensor).writer {
+            Writer::Copying(array) => Ok(array.encoded(&long(index))?.map(EncodedChunk::from)),
+            Writer::Encoding(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Does nothing: files get their space when they are written.
@@ -382,6 +444,7 @@ mod tests {
                 fill: vec![0; 2],
             };
             let writer = ArrayWriter::create(&objects, &new).unwrap();
+            let writer = Writer::Encoding(Box::new(writer));
             let (sizes, chunk) = (sizes.to_vec(), chunk.to_vec());
             let array =
                 Array { begin: 8, sizes, chunk, fill: new.fill, writer, written: Mutex::default() };

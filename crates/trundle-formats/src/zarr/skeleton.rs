@@ -123,7 +123,19 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     codecs::check(&codecs, chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     let order = tensor.chunk_order.map(<[usize]>::to_vec);
-    Ok(ChunkedTensor { path, sizes, chunk, shard, order, codecs, dtype, width, annotations })
+    let stored = tensor.stored.map(str::to_owned);
+    Ok(ChunkedTensor {
+        path,
+        sizes,
+        chunk,
+        shard,
+        order,
+        codecs,
+        dtype,
+        width,
+        annotations,
+        stored,
+    })
 }
 
 /// Returns Zarr's name for an element type, if it has one.

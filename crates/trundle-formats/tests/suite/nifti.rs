@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trundle_formats::{Error, ExitClass, Format, Order, Problem, TensorFile};
 
-use crate::support::{self, check_beginnings, check_other_bytes, stream};
+use crate::support::{self, check_beginnings, check_other_bytes, gzip, stream};
 
 fn nifti() -> &'static Format {
     Format::of(Path::new("x.nii")).unwrap()
@@ -218,7 +218,6 @@ fn fields_that_are_not_read_are_named_where_they_say_something() {
 fn what_is_no_single_file_is_refused() {
     let first = |bytes: &[u8]| refusal([bytes, &[0; 600]].concat());
     assert_eq!(first(b"\0\0\0\0"), "not a NIfTI file: it begins with 0, expected 348 or 540");
-    assert_eq!(first(&[0x1f, 0x8b, 8, 0]), "is compressed with gzip: gunzip it first");
     for (version, pair, other) in
         [(1, &b"ni1\0"[..], &b"nix\0"[..]), (2, b"ni2\0\r\n\x1a\n", b"n+2\0\n\x1a\n\0")]
     {
@@ -291,11 +290,65 @@ fn a_file_of_another_ending_is_known_by_its_header() {
 }
 
 #[test]
-fn what_gzip_has_compressed_is_to_be_unpacked_first() {
+fn what_gzip_has_compressed_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("image.nii.gz");
-    std::fs::write(&path, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).unwrap();
+    for image in images() {
+        let bytes = image.bytes();
+        let half = bytes.len() - 10;
+        for packed in [
+            gzip(&bytes),
+            [gzip(&bytes[..half]), gzip(&[]), gzip(&bytes[half..])].concat(),
+            [gzip(&bytes), vec![0; 512]].concat(),
+            gzip(&[&bytes[..], &[7; 100_000]].concat()),
+        ] {
+            let path = folder.path().join("image.nii.gz");
+            std::fs::write(&path, &packed).unwrap();
+            let opened = [TensorFile::open(&path), open(packed.clone())];
+            for (mut file, name) in opened.into_iter().zip(["image", "x"]) {
+                let file = file.as_mut().unwrap();
+                let [x] = file.headers() else { panic!("one tensor") };
+                assert_eq!(
+                    (&x.name[..], &x.shape[..], x.data_offset),
+                    (name, &[4, 3, 2][..], None)
+                );
+                // Data that was read can be read again.
+                assert_eq!(support::read(file).unwrap(), [&bytes[bytes.len() - 24..]]);
+                file.read_on().unwrap();
+                let blob = file.blob().unwrap();
+                assert_eq!(blob.bytes().unwrap(), packed.len() as u64);
+            }
+            let mut streamed = stream(nifti(), packed).unwrap();
+            assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), bytes[bytes.len() - 24..]);
+            assert!(streamed.load(0, &mut |_| ()).is_err());
+        }
+    }
+}
+
+#[test]
+fn damaged_or_short_gzip_data_is_refused() {
+    let image = image(1);
+    let short = gzip(&Image { data_bytes: 23, ..image.clone() }.bytes());
+    let mut cases = support::damaged_gzip(&gzip(&image.bytes()));
+    cases.push((short, "truncated: the data should have 24 bytes, but has 23"));
+    for (packed, words) in cases {
+        for opened in [open(packed.clone()), stream(nifti(), packed.clone())] {
+            let error = opened.unwrap().load(0, &mut |_| ()).unwrap_err();
+            assert_eq!(error.exit_class(), ExitClass::Refused);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+    let large = gzip(&Image { dim: vec![2, 30_000, 30_000], ..image }.bytes());
+    let (packed, said) = (large.len() as u64, refusal(large));
+    let most = 1032 * packed;
+    assert_eq!(
+        said,
+        format!("the gzip data should have 900000352 bytes, but is too short for more than {most}")
+    );
+    assert!(refusal(gzip(b"too short")).starts_with("not a NIfTI file: "));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image.npy.gz");
+    std::fs::write(&path, gzip(b"\x93NUMPY")).unwrap();
     let error = TensorFile::open(&path).unwrap_err();
-    assert_eq!(error.problem.to_string(), "is compressed with gzip: gunzip it first");
-    assert_eq!(error.exit_class(), ExitClass::Refused);
+    let said = "is compressed with gzip, and is not a NIfTI image: gunzip it first";
+    assert_eq!((error.problem.to_string(), error.exit_class()), (said.into(), ExitClass::Refused));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use trundle_core::DType;
 use trundle_formats::{Error, Format, Order, StoredDType, TensorFile, TensorHint};
 
-use crate::support::{self, check_beginnings, check_other_bytes, shape, stream};
+use crate::support::{self, check_beginnings, check_other_bytes, gzip, shape, stream};
 
 fn nrrd() -> &'static Format {
     Format::of(Path::new("x.nrrd")).unwrap()
@@ -113,15 +113,76 @@ fn pairs_are_kept_and_fields_of_the_space_are_left_out() {
 }
 
 #[test]
-fn what_is_not_raw_and_attached_is_refused() {
-    for encoding in ["gzip", "gz", "bzip2", "bz2", "ascii", "txt", "hex"] {
+fn gzip_data_is_read() {
+    for encoding in ["gzip", "GZ"] {
+        for (skip, skipped) in [("", 0), ("byte skip: 2", 2)] {
+            let mut lines = instead("encoding", "");
+            let encoding = format!("encoding: {encoding}");
+            lines.extend([&encoding[..], skip].into_iter().filter(|line| !line.is_empty()));
+            let bytes = [file(&lines, 0), gzip(&[0, 1, 2, 3, 4, 5, 6, 7, 8])].concat();
+            let expected: Vec<u8> = (skipped..skipped + 6).collect();
+            let mut opened = open(bytes.clone()).unwrap();
+            assert_eq!(opened.headers()[0].data_offset, None);
+            assert_eq!(support::read(&mut opened).unwrap(), [&expected[..]]);
+            assert_eq!(stream(nrrd(), bytes).unwrap().load(0, &mut |_| ()).unwrap(), expected);
+        }
+    }
+    let start = file(&instead("encoding", "encoding: gzip"), 0);
+    for (packed, words) in support::damaged_gzip(&gzip(&[0, 1, 2, 3, 4, 5])) {
+        let mut opened = open([&start[..], &packed].concat()).unwrap();
+        let error = opened.load(0, &mut |_| ()).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let lines = ["type: uchar", "dimension: 1", "sizes: 900000000", "encoding: gzip"];
+    let said = refusal([file(&lines, 0), gzip(&[0; 9])].concat());
+    assert!(said.starts_with("the gzip data should have 900000000 bytes, but is too"), "{said}");
+}
+
+#[test]
+fn data_in_another_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("below")).unwrap();
+    std::fs::write(path("x.raw"), [9, 9, 0, 1, 2, 3, 4, 5]).unwrap();
+    std::fs::write(path("below/x y.raw.gz"), gzip(&[9, 9, 0, 1, 2, 3, 4, 5])).unwrap();
+    for (encoding, line, is_packed) in [
+        ("encoding: raw", "data file: x.raw", false),
+        ("encoding: gzip", "DataFile: below/x y.raw.gz", true),
+    ] {
+        let header = [&instead("encoding", encoding)[..], &["byte skip: 2", line]].concat();
+        std::fs::write(path("image.nhdr"), file(&header, 0)).unwrap();
+        let mut opened = TensorFile::open(&path("image.nhdr")).unwrap();
+        let x = &opened.headers()[0];
+        assert_eq!((&x.name[..], x.data_offset), ("image", (!is_packed).then_some(2)));
+        assert_eq!(support::read(&mut opened).unwrap(), [[0, 1, 2, 3, 4, 5]]);
+        let name = path(line.split_once(": ").unwrap().1);
+        assert_eq!(opened.data_files(), [name.canonicalize().unwrap()]);
+    }
+    std::fs::write(path("short.raw"), [0; 5]).unwrap();
+    for (name, words) in [
+        ("none.raw", "file \"none.raw\": cannot open: "),
+        ("/x.raw", "file \"/x.raw\": its name is an absolute path"),
+        ("a/../../x.raw", "file \"a/../../x.raw\": its name leads out of its folder"),
+        ("below", "file \"below\": is not a file"),
+        ("LIST", "the data is in several files (\"LIST\"): only one file is read"),
+        ("x%03d.raw 1 9 1", "several files (\"x%03d.raw 1 9 1\"): only one file is read"),
+        ("short.raw", "file \"short.raw\": truncated: the data should have 6 bytes, but has 5"),
+    ] {
+        let line = format!("data file: {name}");
+        std::fs::write(path("image.nhdr"), file(&with(&[&line]), 0)).unwrap();
+        let said = TensorFile::open(&path("image.nhdr")).unwrap_err().problem.to_string();
+        assert!(said.contains(words), "{said}");
+    }
+    let said = refusal(file(&with(&["data file: x.raw"]), 6));
+    assert_eq!(said, "names other files in its folder, so it must be a file, not a stream");
+}
+
+#[test]
+fn other_encodings_and_versions_are_refused() {
+    for encoding in ["bzip2", "bz2", "ascii", "txt", "hex"] {
         let line = format!("encoding: {encoding}");
         let said = refusal(file(&instead("encoding", &line), 6));
-        assert_eq!(said, format!("the encoding is \"{encoding}\": only raw is read"));
-    }
-    for line in ["data file: x.raw", "datafile: LIST", "Data File: x%03d.raw 1 9 1"] {
-        let said = refusal(file(&with(&[line]), 6));
-        assert_eq!(said, "the data is in another file: only attached data is read");
+        assert_eq!(said, format!("the encoding is \"{encoding}\": only raw and gzip are read"));
     }
     assert_eq!(
         refusal(file(&with(&["line skip: 2"]), 6)),
@@ -207,7 +268,7 @@ fn what_ends_early_is_refused_and_any_byte_may_be_another() {
 #[test]
 fn a_file_of_another_ending_is_known_by_how_it_begins() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("image.nhdr");
+    let path = folder.path().join("image.hdr");
     std::fs::write(&path, file(&LINES, 6)).unwrap();
     let hint = TensorHint::of(&StoredDType::new(DType::U8), &shape(&[3, 2]));
     for hint in [TensorHint::default(), hint] {

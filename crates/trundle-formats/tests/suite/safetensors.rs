@@ -1,6 +1,7 @@
 //! Tests of safetensors files: from its own package, made by hand, and invalid ones.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use trundle_core::{BitOrder, DType};
 use trundle_formats::{
@@ -350,4 +351,185 @@ fn what_the_format_cannot_hold_is_not_framed() {
         let said = safetensors().skeleton(huge, &[]).unwrap_err().to_string();
         assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
     }
+}
+
+/// A folder with an index and its shards.
+struct Checkpoint(tempfile::TempDir);
+
+impl Checkpoint {
+    /// Creates the shards `one`, with the tensors `a`, `b` and `c`, and `below/two`, with `c` and `d`. All have 2 bytes.
+    fn new(metadata: [&str; 2]) -> Checkpoint {
+        let folder = Checkpoint(tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path("below")).unwrap();
+        let both = [("one.safetensors", "cba"), ("below/two.safetensors", "cd")];
+        for ((shard, tensors), metadata) in both.into_iter().zip(metadata) {
+            let entry = |(at, name)| {
+                format!(
+                    r#""{name}":{{"dtype":"U8","shape":[2],"data_offsets":[{},{}]}}"#,
+                    2 * at,
+                    2 * at + 2
+                )
+            };
+            let entries: Vec<String> = tensors.chars().enumerate().map(entry).collect();
+            let header = format!(r#"{{"__metadata__":{metadata},{}}}"#, entries.join(","));
+            fs::write(folder.path(shard), file(&header, 2 * tensors.len())).unwrap();
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn index(&self, text: &str) -> Result<TensorFile, Error> {
+        fs::write(self.path("m.safetensors.index.json"), text).unwrap();
+        TensorFile::open(&self.path("m.safetensors.index.json"))
+    }
+
+    fn map(&self, map: &str) -> Result<TensorFile, Error> {
+        self.index(&format!(r#"{{"weight_map":{{{map}}}}}"#))
+    }
+}
+
+const MAP: &str = r#""a":"one.safetensors","b":"one.safetensors","d":"below/two.safetensors","c":"below/two.safetensors""#;
+
+#[test]
+fn an_index_has_the_listed_tensors_of_its_shards() {
+    let folder = Checkpoint::new(["{}", "{}"]);
+    let mut opened = folder.map(MAP).unwrap();
+    assert_eq!(opened.format().name(), "safetensors-index");
+    let expected = [("c", [0, 1]), ("d", [2, 3]), ("b", [2, 3]), ("a", [4, 5])];
+    let expected = expected.map(|(name, data)| (name.to_owned(), data.to_vec()));
+    assert_eq!(read(&mut opened).unwrap(), expected);
+    let files = ["below/two.safetensors", "one.safetensors"];
+    let files = files.map(|name| folder.path(name).canonicalize().unwrap());
+    assert_eq!(opened.data_files(), files);
+    // The tensors are also found by their offsets, and reads end at the end of a shard.
+    let blob = opened.blob().unwrap();
+    let lengths = files.clone().map(|path| fs::metadata(path).unwrap().len());
+    assert_eq!(blob.bytes().unwrap(), lengths.iter().sum::<u64>());
+    for (header, (_, data)) in opened.headers().iter().zip(&expected) {
+        let mut found = [0; 2];
+        blob.read_exact_at(&mut found, header.data_offset.unwrap()).unwrap();
+        assert_eq!(found, data[..]);
+    }
+    assert_eq!(blob.read_at(&mut [0; 9], lengths[0] - 3).unwrap(), 3);
+    assert_eq!(blob.read_at(&mut [0; 9], blob.bytes().unwrap()).unwrap(), 0);
+    // A change of any shard changes the identity.
+    let before = blob.identity().unwrap().unwrap();
+    for path in &files {
+        let mut changed = fs::read(path).unwrap();
+        *changed.last_mut().unwrap() ^= 1;
+        fs::write(path, changed).unwrap();
+        let now = folder.map(MAP).unwrap().blob().unwrap().identity().unwrap().unwrap();
+        assert!(now != before);
+    }
+    // Another name, and a hint.
+    let path = folder.path("m.safetensors.index.fp16.json");
+    fs::rename(folder.path("m.safetensors.index.json"), &path).unwrap();
+    assert_eq!(TensorFile::open(&path).unwrap().headers().len(), 4);
+    let hint = TensorHint::of(&StoredDType::new(DType::U8), &shape(&[3]));
+    let index = Format::named("safetensors-index");
+    assert!(TensorFile::open_from(index, &hint, &path).is_err());
+    assert!(folder.map("").unwrap().headers().is_empty());
+}
+
+#[test]
+fn the_metadata_of_an_index_and_its_shards_is_merged() {
+    let folder = Checkpoint::new([
+        r#"{"format":"pt","x":"1","trundle.axes":"{\"a\":\"i o\",\"c\":\"not listed\"}"}"#,
+        r#"{"format":"pt","x":"2","y":"3","trundle.axes":"{\"d\":\"o i\"}"}"#,
+    ]);
+    let text = format!(
+        r#"{{"metadata":{{"total_size":8,"total_parameters":8,"note":{{"n":[1]}},"z":"text"}},"weight_map":{{{MAP}}},"more":1}}"#
+    );
+    let opened = folder.index(&text).unwrap();
+    let expected = [
+        ("note", r#"{"n":[1]}"#),
+        ("z", "text"),
+        ("format", "pt"),
+        ("x", "2"),
+        ("y", "3"),
+        ("trundle.axes", r#"{"d":"o i","a":"i o"}"#),
+    ];
+    assert_eq!(opened.metadata(), pairs(&expected));
+    assert_eq!(opened.unread(), ["more", "x of one.safetensors"]);
+    // A record that cannot be merged is kept if it is the only one.
+    let folder = Checkpoint::new([r#"{"trundle.axes":"[]"}"#, "{}"]);
+    let opened = folder.map(MAP).unwrap();
+    assert_eq!(opened.metadata(), pairs(&[("trundle.axes", "[]")]));
+}
+
+#[test]
+fn an_index_that_its_shards_contradict_is_refused() {
+    let folder = Checkpoint::new(["{}", "{}"]);
+    fs::write(folder.path("short.safetensors"), [1]).unwrap();
+    fs::create_dir(folder.path("folder.safetensors")).unwrap();
+    let one = r#""a":"one.safetensors""#;
+    for (map, expected) in [
+        (r#""a":"none.safetensors""#, r#"file "none.safetensors": cannot open: "#),
+        (r#""a":"/x.safetensors""#, r#"file "/x.safetensors": its name is an absolute path"#),
+        (r#""a":"c:x.safetensors""#, r#"file "c:x.safetensors": its name is an absolute path"#),
+        (
+            r#""a":"../x.safetensors""#,
+            r#"file "../x.safetensors": its name leads out of its folder"#,
+        ),
+        (r#""a":"one.bin""#, r#"file "one.bin": cannot open: "#),
+        (r#""a":"folder.safetensors""#, r#"file "folder.safetensors": is not a file"#),
+        (
+            r#""a":"m.safetensors.index.json""#,
+            r#"file "m.safetensors.index.json": is not a .safetensors file"#,
+        ),
+        (
+            r#""a":"short.safetensors""#,
+            r#"file "short.safetensors": truncated: the header's length should have 8 bytes, but has 1"#,
+        ),
+        (
+            r#""a":"one.safetensors","x":"one.safetensors""#,
+            r#"file "one.safetensors": has no tensor "x", which the index says is there"#,
+        ),
+        (
+            r#""a":"one.safetensors","b":"below/./../one.safetensors""#,
+            r#"file "below/./../one.safetensors": its name leads out of its folder"#,
+        ),
+        (
+            r#""a":"one.safetensors","b":".//one.safetensors""#,
+            r#"file "one.safetensors": is the same file as ".//one.safetensors""#,
+        ),
+        (&format!("{one},{one}"), r#"the index lists "a" twice"#),
+        (r#""a":1"#, "malformed index: invalid type: integer `1`, expected a string"),
+    ] {
+        let said = folder.map(map).unwrap_err().problem.to_string();
+        assert!(said.starts_with(expected), "{map}: {said}");
+    }
+    for text in ["", "{}", "[]", r#"{"weight_map":{}}x"#, r#"{"weight_map":{},"weight_map":{}}"#] {
+        let said = folder.index(text).unwrap_err().problem.to_string();
+        assert!(said.starts_with("malformed index: "), "{said}");
+    }
+    let index = Format::named("safetensors-index").unwrap();
+    let said = support::refusal(index, format!(r#"{{"weight_map":{{{one}}}}}"#).into_bytes());
+    assert_eq!(said, "names other files in its folder, so it must be a file, not a stream");
+}
+
+#[cfg(unix)]
+#[test]
+fn shards_may_be_links_only_to_the_folder_of_the_index() {
+    use std::os::unix::fs::symlink;
+
+    let folder = Checkpoint::new(["{}", "{}"]);
+    let cache = Checkpoint(tempfile::tempdir().unwrap());
+    symlink(folder.path("one.safetensors"), cache.path("one.safetensors")).unwrap();
+    let map = r#""a":"one.safetensors""#;
+    let said = cache.map(map).unwrap_err().problem.to_string();
+    assert_eq!(said, r#"file "one.safetensors": is a link that leads out of its folder"#);
+    // A cache in which the index is a link too.
+    folder.map(map).unwrap();
+    fs::remove_file(cache.path("m.safetensors.index.json")).unwrap();
+    let name = "m.safetensors.index.json";
+    symlink(folder.path(name), cache.path(name)).unwrap();
+    assert_eq!(TensorFile::open(&cache.path(name)).unwrap().headers()[0].name, "a");
+    symlink("one.safetensors", folder.path("same.safetensors")).unwrap();
+    let both = r#""a":"one.safetensors","b":"same.safetensors""#;
+    let said = folder.map(both).unwrap_err().problem.to_string();
+    assert_eq!(said, r#"file "same.safetensors": is the same file as "one.safetensors""#);
 }

@@ -1,9 +1,11 @@
 //! Functions that the tests of several formats share.
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use trundle_core::Shape;
 use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
 
@@ -80,4 +82,23 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Damages gzip data in different ways, each with the message for it.
+pub(crate) fn damaged_gzip(packed: &[u8]) -> Vec<(Vec<u8>, &'static str)> {
+    let last = packed.len() - 1;
+    let mut wrong = packed.to_vec();
+    wrong[last - 4] ^= 1;
+    let damaged = "cannot read: the gzip data is damaged: ";
+    vec![
+        (packed[..last - 8].to_vec(), damaged),
+        (packed[..last].to_vec(), "cannot read: the gzip data is damaged: unexpected end of file"),
+        (wrong, "corrupt gzip stream does not have a matching checksum"),
+    ]
 }

@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use super::datatype::encoded;
-use super::encode::{Encoder, dataspace};
+use super::datatype::{Element, encoded};
+use super::encode::{Encoder, dataspace, null_dataspace};
 use super::heap::{ELEMENT_BYTES, Heap};
+use crate::attributes::{Attributes, STORED_KEY};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
-
-/// The attribute of the CF conventions for the fill value, which has the element type of the dataset.
-pub(super) const FILL_VALUE: &str = "_FillValue";
+use crate::stored::{FILL_VALUE, Stored};
 
 /// The most bytes of data in an attribute message. Longer strings go to a heap.
 const MOST_STRING_BYTES: usize = 60_000;
@@ -40,37 +39,99 @@ pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
+/// Encodes the attributes of a group, or of a dataset with elements of this type. Attributes that were read from another
+/// file keep their types.
+pub(super) fn encoded_attributes<'a>(
+    attributes: &'a Attributes,
+    element: Option<&Element>,
+    heap: &mut Heap<'_>,
+) -> Vec<(&'a str, Encoded)> {
+    let stored = attributes.get(STORED_KEY).and_then(Value::as_object);
+    let is_stored = |name: &String| stored.is_some_and(|stored| stored.contains_key(name));
+    let others = attributes.keys().filter(|name| *name != STORED_KEY && !is_stored(name));
+    let names = stored.into_iter().flatten().map(|(name, _)| name).chain(others);
+    let encode = |name: &'a String| {
+        let value = attributes.get(name);
+        let stored = stored.and_then(|stored| Stored::of_json(stored.get(name)?));
+        // The value was changed or removed since it was read.
+        let stored = stored.filter(|stored| stored.value(name).as_ref() == value);
+        let encoded = stored.and_then(|stored| of_stored(stored, heap)).or_else(|| {
+            let element = element.filter(|_| name == FILL_VALUE);
+            let own = element.and_then(|element| element.of_fill_value(value?));
+            own.or_else(|| Some(of_value(value?, heap)))
+        });
+        Some((&name[..], encoded?))
+    };
+    names.filter_map(encode).collect()
+}
+
+/// Encodes an attribute as it was stored in another file; `None` if it is too large, or has too many axes.
+fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
+    let Stored { space, datatype, .. } = &stored;
+    let is_var = datatype.class == Class::VarString;
+    let is_number = matches!(datatype.class, Class::Integer { .. } | Class::Float { .. });
+    let bytes = if is_var { stored.elements().count() * ELEMENT_BYTES } else { stored.data.len() };
+    let has_too_many_axes = is_number && space.sizes.len() > heap.most_axes;
+    if has_too_many_axes || stored.message.len() + bytes > MOST_STRING_BYTES {
+        return None;
+    }
+    let data = match is_var {
+        true => stored.elements().flat_map(|text| heap.add(text, text.len())).collect(),
+        false => stored.data.clone(),
+    };
+    let space = if space.is_null { null_dataspace() } else { dataspace(&space.sizes) };
+    let mut datatype = stored.message;
+    if is_var {
+        // The width depends on the size of addresses in the file.
+        datatype.get_mut(4..8)?.copy_from_slice(&(ELEMENT_BYTES as u32).to_le_bytes());
+    }
+    Some(Encoded { datatype, space, data })
+}
+
 /// Encodes a JSON value. Values that HDF5 attributes cannot represent, such as objects, are written as JSON text.
 pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
-    let (elements, sizes) = match value {
-        Value::Array(list) => (&list[..], vec![list.len() as u64]),
-        one => (std::slice::from_ref(one), Vec::new()),
-    };
-    let is_all = |is: fn(&Value) -> bool| !elements.is_empty() && elements.iter().all(is);
-    let (datatype, data): (Datatype, Vec<u8>) = if is_all(Value::is_boolean) {
-        let bytes = elements.iter().map(|value| u8::from(*value == Value::Bool(true)));
+    let (elements, sizes) = elements_of(value, heap.most_axes);
+    let is_any = !elements.is_empty();
+    let is_all = |is: fn(&Value) -> bool| elements.iter().all(|element| is(element));
+    let floats = || elements.iter().map(|value| trundle_json::float(value));
+    let (datatype, data): (Datatype, Vec<u8>) = if is_any && is_all(Value::is_boolean) {
+        let bytes = elements.iter().map(|value| u8::from(**value == Value::Bool(true)));
         (Datatype { width: 1, class: Class::Boolean }, bytes.collect())
-    } else if is_all(Value::is_i64) {
+    } else if is_any && is_all(Value::is_i64) {
         let class = Class::Integer { is_signed: true, is_big: false };
-        let longs = elements.iter().filter_map(Value::as_i64).flat_map(i64::to_le_bytes);
+        let longs = elements.iter().filter_map(|value| value.as_i64()).flat_map(i64::to_le_bytes);
         (Datatype { width: 8, class }, longs.collect())
-    } else if is_all(Value::is_u64) {
+    } else if is_any && is_all(Value::is_u64) {
         let class = Class::Integer { is_signed: false, is_big: false };
-        let longs = elements.iter().filter_map(Value::as_u64).flat_map(u64::to_le_bytes);
+        let longs = elements.iter().filter_map(|value| value.as_u64()).flat_map(u64::to_le_bytes);
         (Datatype { width: 8, class }, longs.collect())
-    } else if is_all(Value::is_number) {
+    } else if floats().all(|float| float.is_some()) {
         let class = Class::Float { kind: Float::F64, is_big: false };
-        let floats = elements.iter().filter_map(Value::as_f64).flat_map(f64::to_le_bytes);
-        (Datatype { width: 8, class }, floats.collect())
-    } else if is_all(Value::is_string) {
-        return strings(elements.iter().filter_map(Value::as_str), &sizes, heap);
+        (Datatype { width: 8, class }, floats().flatten().flat_map(f64::to_le_bytes).collect())
+    } else if is_all(|value| value.as_str().is_some_and(|text| !text.starts_with('\0'))) {
+        return strings(elements.into_iter().filter_map(Value::as_str), &sizes, heap);
     } else {
-        return strings(std::iter::once(&value.to_string()[..]), &[], heap);
+        return strings(std::iter::once(&trundle_json::to_text(value)[..]), &[], heap);
     };
     if data.len() > MOST_STRING_BYTES {
-        return strings(std::iter::once(&value.to_string()[..]), &[], heap);
+        return strings(std::iter::once(&trundle_json::to_text(value)[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
+}
+
+/// Returns the elements of a list, or of lists of equal lengths within each other, and the sizes of the axes.
+fn elements_of(value: &Value, most_axes: usize) -> (Vec<&Value>, Vec<u64>) {
+    let (mut elements, mut sizes) = (vec![value], Vec::new());
+    while sizes.len() < most_axes && !elements.is_empty() {
+        let lists = elements.iter().map(|element| element.as_array());
+        let Some(lists) = lists.collect::<Option<Vec<_>>>() else { break };
+        if lists.iter().any(|list| list.len() != lists[0].len()) {
+            break;
+        }
+        sizes.push(lists[0].len() as u64);
+        elements = lists.into_iter().flatten().collect();
+    }
+    (elements, sizes)
 }
 
 /// Encodes strings. If `has_own_strings` is true, a single string is stored in the attribute unless it is too long. All

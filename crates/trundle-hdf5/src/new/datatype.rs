@@ -64,16 +64,15 @@ impl Element {
     pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
-                let float = match value {
-                    Value::String(text) => {
-                        f64::from_le_bytes(STANDARD.decode(text).ok()?.try_into().ok()?)
-                    }
-                    other => other.as_f64()?,
-                };
+                let float = trundle_json::float(value).or_else(|| {
+                    let bytes = STANDARD.decode(value.as_str()?).ok()?;
+                    Some(f64::from_le_bytes(bytes.try_into().ok()?))
+                })?;
                 match kind {
+                    Float::F16 => half::f16::from_f64(float).to_le_bytes().to_vec(),
+                    Float::BF16 => half::bf16::from_f64(float).to_le_bytes().to_vec(),
                     Float::F32 => (float as f32).to_le_bytes().to_vec(),
                     Float::F64 => float.to_le_bytes().to_vec(),
-                    Float::F16 | Float::BF16 => return None,
                 }
             }
             Class::Integer { .. } => {

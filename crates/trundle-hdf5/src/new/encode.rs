@@ -62,3 +62,8 @@ pub(super) fn dataspace(sizes: &[u64]) -> Vec<u8> {
     }
     out.0
 }
+
+/// Encodes the dataspace of no elements.
+pub(super) fn null_dataspace() -> Vec<u8> {
+    vec![2, 0, 0, 2]
+}

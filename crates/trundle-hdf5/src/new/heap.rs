@@ -20,12 +20,14 @@ pub(super) struct Heap<'a> {
     addresses: &'a [u64],
     /// Whether a single string is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_strings: bool,
+    /// The most axes of numbers in an attribute: the netCDF library cannot open attributes with more than 1.
+    pub(super) most_axes: usize,
     heaps: Vec<(Encoder, usize)>,
 }
 
 impl Heap<'_> {
-    pub(super) fn new(addresses: &[u64], has_own_strings: bool) -> Heap<'_> {
-        Heap { addresses, has_own_strings, heaps: Vec::new() }
+    pub(super) fn new(addresses: &[u64], has_own_strings: bool, most_axes: usize) -> Heap<'_> {
+        Heap { addresses, has_own_strings, most_axes, heaps: Vec::new() }
     }
 
     /// Adds an object of `count` elements. Returns the reference to it, or a null reference if it is empty.

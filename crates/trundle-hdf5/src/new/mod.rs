@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hdf5_reader::checksum::jenkins_lookup3;
 
-use self::attribute::{Encoded, FILL_VALUE, message, of_value};
+use self::attribute::{Encoded, encoded_attributes, message};
 use self::encode::{Encoder, UNDEFINED, object_header};
 use self::heap::Heap;
 use self::scales::{Scales, leave_names_to_dimensions};
@@ -24,6 +24,7 @@ use crate::SIGNATURE;
 use crate::attributes::Attributes;
 use crate::error::Error;
 use crate::header::kind;
+use crate::layout::MOST_AXES;
 
 /// A dataset to be written, contiguous and row-major.
 #[derive(Clone, Debug, Default)]
@@ -87,10 +88,21 @@ impl NewFile {
         datasets: &[NewDataset],
         groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
+        NewFile::with_most_axes(MOST_AXES, datasets, groups)
+    }
+
+    fn with_most_axes(
+        most_axes: usize,
+        datasets: &[NewDataset],
+        groups: &BTreeMap<String, Attributes>,
+    ) -> Result<NewFile, Error> {
+        let encoded = |tree: &Tree, scales: &Scales, addresses: &BlockAddresses| {
+            let heap = Heap::new(&addresses.heaps, scales.are_there(), most_axes);
+            encoded(datasets, groups, tree, scales, addresses, heap)
+        };
         let tree = Tree::of(datasets, groups.keys())?;
         let (tree, scales) = Scales::of(datasets, tree);
-        let (blocks, heaps) =
-            encoded(datasets, groups, &tree, &scales, &BlockAddresses::default())?;
+        let (blocks, heaps) = encoded(&tree, &scales, &BlockAddresses::default())?;
         let mut end = SUPERBLOCK_BYTES;
         let mut addresses = BlockAddresses::default();
         for block in &blocks {
@@ -111,7 +123,7 @@ impl NewFile {
             end = next;
         }
         addresses.end = end;
-        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &addresses)?;
+        let (blocks, heaps) = encoded(&tree, &scales, &addresses)?;
         let mut metadata = superblock(&addresses);
         for block in blocks {
             metadata.extend(block);
@@ -131,7 +143,7 @@ impl NewFile {
         groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
         leave_names_to_dimensions(&mut datasets);
-        NewFile::of(&datasets, groups)
+        NewFile::with_most_axes(1, &datasets, groups)
     }
 }
 
@@ -154,8 +166,8 @@ fn encoded(
     tree: &Tree,
     scales: &Scales,
     addresses: &BlockAddresses,
+    mut heap: Heap<'_>,
 ) -> Result<(Blocks, Blocks), Error> {
-    let mut heap = Heap::new(&addresses.heaps, scales.are_there());
     let mut blocks = Vec::new();
     let attributes: HashMap<usize, &Attributes> =
         groups.iter().filter_map(|(path, own)| Some((tree.find(path)?, own))).collect();
@@ -212,8 +224,9 @@ fn group(
         link.u64(addresses.object(*child));
         messages.push((kind::LINK, link.0));
     }
+    let attributes = attributes.map(|own| encoded_attributes(own, None, heap));
     for (name, value) in attributes.into_iter().flatten() {
-        messages.push((kind::ATTRIBUTE, message(name, &of_value(value, heap))?));
+        messages.push((kind::ATTRIBUTE, message(name, &value)?));
     }
     Ok(messages)
 }
@@ -243,9 +256,8 @@ fn dataset(
     for (name, value) in names {
         messages.push((kind::ATTRIBUTE, message(name, value)?));
     }
-    for (name, value) in dataset.attributes.iter().filter(|(name, _)| !said.contains(&&name[..])) {
-        let own = (name == FILL_VALUE).then(|| element.of_fill_value(value)).flatten();
-        let value = own.unwrap_or_else(|| of_value(value, heap));
+    let attributes = encoded_attributes(&dataset.attributes, Some(&element), heap);
+    for (name, value) in attributes.into_iter().filter(|(name, _)| !said.contains(name)) {
         messages.push((kind::ATTRIBUTE, message(name, &value)?));
     }
     Ok(messages)

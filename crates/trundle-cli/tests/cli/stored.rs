@@ -1,0 +1,346 @@
+//! Zarr arrays whose elements cannot be decoded: they are copied as they are stored, or refused.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Workdir;
+use crate::npy::Tensor;
+use crate::refusals::refused;
+use crate::zarr::{metadata, plain};
+
+/// The metadata of the arrays that cannot be decoded, with fields that differ from those of a decoded array. A name of
+/// `None` has no axis names.
+fn arrays() -> [(&'static str, Value); 7] {
+    let of = |shape: Value, chunk: Value, names: Value| {
+        json!({
+            "data_type": "string", "fill_value": "", "codecs": [{ "name": "vlen-utf8" }],
+            "shape": shape, "dimension_names": names,
+            "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": chunk } },
+        })
+    };
+    let with = |mut array: Value, key: &str, value: Value| {
+        array[key] = value;
+        array
+    };
+    let long = || of(json!([5]), json!([2]), json!(["y"]));
+    let codec = json!([{ "name": "jpeg2k", "configuration": { "level": 3 } }]);
+    let number = json!({ "name": "my.number", "configuration": { "bits": 7 } });
+    let dots = json!({ "name": "v2", "configuration": { "separator": "." } });
+    [
+        ("y", long()),
+        ("deep/er/two", of(json!([5, 3]), json!([2, 2]), json!(["y", null]))),
+        ("scalar", of(json!([]), json!([]), json!([]))),
+        ("empty", of(json!([0, 4]), json!([1, 3]), json!(["none", "y"]))),
+        ("codec", with(long(), "codecs", codec)),
+        ("type", with(long(), "data_type", number)),
+        ("dots", with(long(), "chunk_key_encoding", dots)),
+    ]
+}
+
+/// The chunks of each array, by key. Some are missing.
+const CHUNKS: [&str; 10] = [
+    "y/c/0",
+    "y/c/2",
+    "deep/er/two/c/0/1",
+    "deep/er/two/c/2/0",
+    "scalar/c",
+    "codec/c/1",
+    "type/c/0",
+    "type/c/1",
+    "dots/0",
+    "dots/2",
+];
+
+fn write(root: &Path, key: &str, bytes: &[u8]) {
+    let path = root.join(key);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// Writes a group with `v(y, x)`, which is decoded, and all arrays that are not. Chunks are random and of several sizes.
+fn write_group(root: &Path) {
+    let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": { "title": "t" } });
+    write(root, "zarr.json", group.to_string().as_bytes());
+    let tensor = Tensor::noise("'<u2'", 2, &[5, 6]);
+    let mut v = metadata(&[5, 6], &[5, 6], &plain());
+    v["dimension_names"] = json!(["y", "x"]);
+    write(root, "v/zarr.json", v.to_string().as_bytes());
+    write(root, "v/c/0/0", &tensor.bytes);
+    for (path, changes) in arrays() {
+        let mut document = metadata(&[5], &[2], &plain());
+        document["attributes"] = json!({ "of": path, "é": [1.50, null] });
+        for (key, value) in changes.as_object().unwrap() {
+            document[key] = value.clone();
+        }
+        // The spaces show that the text is kept.
+        let text = format!("{{ {} \n", &document.to_string()[1..]);
+        write(root, &format!("{path}/zarr.json"), text.as_bytes());
+    }
+    for (number, key) in CHUNKS.iter().enumerate() {
+        write(root, key, &Tensor::noise("'|u1'", 1, &[100_000 * number]).bytes);
+    }
+}
+
+fn dir() -> Workdir {
+    let dir = Workdir::new();
+    write_group(&dir.path("g.zarr"));
+    dir
+}
+
+/// Returns all files below a folder by path, except for metadata of groups and for `v`.
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let key = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !["v/", "zarr.json", "deep/zarr.json", "deep/er/zarr.json"]
+                .iter()
+                .any(|own| key == *own || own.ends_with('/') && key.starts_with(own))
+            {
+                found.insert(key, fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn kept(dir: &Workdir, output: &str) {
+    let (before, after) = (files(&dir.path("g.zarr")), files(&dir.path(output)));
+    assert_eq!(before.len(), arrays().len() + CHUNKS.len());
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+    assert!(before == after, "bytes differ");
+    let root: Value = serde_json::from_slice(&dir.read(&format!("{output}/zarr.json"))).unwrap();
+    let listed = &root["consolidated_metadata"]["metadata"];
+    for (path, _) in arrays() {
+        let own: Value = serde_json::from_slice(&before[&format!("{path}/zarr.json")]).unwrap();
+        assert_eq!(listed[path], own, "{path}");
+    }
+}
+
+#[test]
+fn what_is_not_moved_is_copied_byte_by_byte() {
+    let dir = dir();
+    for args in [
+        "convert g.zarr",
+        "convert g.zarr --chunks x=2 --codec zstd:1 --shards x=4",
+        "flip g.zarr --axes 0 --tensor v",
+        "flip g.zarr --dims x --tensor [vy]",
+        "transpose g.zarr --order 1,0 --tensor v --metadata-only",
+        "apply g.zarr 'y x -> x y' --tensor v --max-mem 1M",
+        "relayout g.zarr --rule 'v: y x -> x y'",
+    ] {
+        for verify in ["", "--verify"] {
+            dir.run(&format!("{args} -o o.zarr {verify} --force")).done();
+            kept(&dir, "o.zarr");
+        }
+    }
+    let json = dir.run("convert g.zarr -o o.zarr --force --json").done().json();
+    let outputs = json["outputs"].as_array().unwrap();
+    let two = outputs.iter().find(|output| output["name"] == "deep/er/two").unwrap();
+    assert_eq!(
+        [&two["dtype"], &two["shape"], &two["kept"], &two["copied_as_stored"], &two["bytes"]],
+        [&json!("string"), &json!([5, 3]), &json!(true), &json!(true), &Value::Null]
+    );
+}
+
+#[test]
+fn info_and_plan_name_what_is_copied_as_it_is_stored() {
+    let dir = dir();
+    let info = dir.run("info g.zarr").done().text();
+    for line in [
+        "  v  u16  [5, 6] (y, x)  ",
+        "  y  string  [5] (y)  can only be copied as it is stored: elements of variable length\n",
+        "  type  my.number  [5] (y)  can only be copied as it is stored: ",
+        "  codec  string  [5] (y)  can only be copied as it is stored: the codec jpeg2k is not read",
+    ] {
+        assert!(info.contains(line), "{line:?} in {info}");
+    }
+    let info = dir.run("info g.zarr --json").done().json();
+    let unreadable = info["unreadable"].as_array().unwrap();
+    let two = unreadable.iter().find(|each| each["name"] == "deep/er/two").unwrap();
+    assert_eq!((&two["shape"], &two["copied_as_stored"]), (&json!([5, 3]), &json!(true)));
+
+    let plan = "plan flip g.zarr --dims x --tensor v -o o.zarr";
+    let text = dir.run(plan).done().text();
+    let line = "\n  copied as stored, since trundle cannot decode them: codec (string [5]), deep/er/two (string [5, 3]), ";
+    assert!(text.contains(line), "{text}");
+    let json = dir.run(&format!("{plan} --json")).done().json();
+    assert_eq!(json["copied_as_stored"].as_array().unwrap().len(), arrays().len());
+}
+
+#[test]
+fn what_would_be_moved_or_held_by_another_format_is_refused() {
+    let dir = dir();
+    let leaves = "hint: --only with --tensor NAME leaves it out";
+    let moves = format!("the operation moves \"codec\", which trundle cannot decode[..]{leaves}");
+    refused(
+        &dir,
+        &[
+            ("flip g.zarr --dims y -o o.zarr", 3, &moves),
+            ("flip g.zarr --axes 0 -o o.zarr", 3, &moves),
+            ("apply g.zarr 'flip(dim=y)' -o o.zarr", 3, &moves),
+            ("flip g.zarr --dims y --tensor codec -o o.zarr", 3, &moves),
+            ("flip g.zarr --axes 0 --tensor [vc]* -o o.zarr", 3, &moves),
+            ("flip g.zarr --dims x --tensor codec -o o.zarr", 3, &moves),
+            (
+                "flip g.zarr --dims x --tensor codec -o o.zarr --only",
+                3,
+                "\"codec\" cannot be read[..]hint: trundle can only copy it as it is stored",
+            ),
+            (
+                "convert g.zarr -o o.npz",
+                3,
+                &format!("cannot decode \"codec\", so only a .zarr output can hold it[..]{leaves}"),
+            ),
+            ("split g.zarr --dim y --parts 5 -o o{}.zarr", 3, "the operation moves \"codec\""),
+            ("stack g.zarr g.zarr --axis 0 -o o.zarr", 3, "the operation moves \"codec\""),
+            ("concat g.zarr g.zarr --axis 0 -o o.zarr", 3, "the operation moves \"codec\""),
+            (
+                "relayout g.zarr --rule 'y: a -> a' -o o.zarr",
+                3,
+                "the operation moves \"y\"[..]hint: `trundle convert` with --only",
+            ),
+        ],
+    );
+    let warned = dir.run("flip g.zarr --dims y --tensor v -o o.zarr").done();
+    assert!(warned.stderr.contains("warning: v moved along y, but "), "{warned:?}");
+    kept(&dir, "o.zarr");
+}
+
+#[test]
+fn chunks_without_a_list_are_unreadable() {
+    let dir = dir();
+    let path = "g.zarr/type/zarr.json";
+    let document: Value = serde_json::from_slice(&dir.read(path)).unwrap();
+    let grid =
+        |chunk: Value| json!({ "name": "regular", "configuration": { "chunk_shape": chunk } });
+    let keys =
+        |separator: &str| json!({ "name": "default", "configuration": { "separator": separator } });
+    for (field, value, said) in [
+        ("storage_transformers", json!([{ "name": "x" }]), "\"type\" cannot be kept"),
+        ("chunk_grid", json!({ "name": "rectilinear" }), "\"type\" cannot be kept"),
+        ("chunk_grid", grid(json!([0])), "\"type\" cannot be kept"),
+        ("chunk_grid", grid(json!([2, 2])), "\"type\" cannot be kept"),
+        ("chunk_key_encoding", json!({ "name": "suffix" }), "\"type\" cannot be kept"),
+        ("chunk_key_encoding", keys("/../"), "\"type\" cannot be kept"),
+        ("extension", json!({ "must_understand": true }), "\"type\" cannot be kept"),
+        ("shape", json!([1u64 << 62]), "\"type\"[..]2305843009213693952 chunks, over 1048576"),
+    ] {
+        let mut other = document.clone();
+        other[field] = value;
+        dir.write(path, other.to_string().as_bytes());
+        let run = dir.run("flip g.zarr --axes 0 --tensor v -o o.zarr");
+        assert!(matches!(run.code, Some(2 | 3)), "{field}: {run:?}");
+        run.refused(run.code.unwrap(), said);
+        assert!(!dir.path("o.zarr").exists());
+    }
+}
+
+/// The metadata of version 2 with a codec for elements of variable length, and the metadata of version 3 for it.
+#[test]
+fn elements_of_variable_length_of_version_2_become_version_3() {
+    let gzip = json!({ "id": "gzip", "level": 1 });
+    let in_v3 = json!({ "name": "gzip", "configuration": { "level": 1 } });
+    for (codec, fill, dtype, written_fill, warned) in [
+        ("vlen-utf8", Value::Null, "string", "", false),
+        ("vlen-utf8", json!(0), "string", "", false),
+        ("vlen-utf8", json!("none"), "string", "none", true),
+        ("vlen-bytes", json!(""), "variable_length_bytes", "", true),
+    ] {
+        let dir = dir();
+        fs::remove_dir_all(dir.path("g.zarr/type")).unwrap();
+        let array = json!({
+            "zarr_format": 2, "shape": [5, 4], "chunks": [2, 4], "dtype": "|O", "order": "C",
+            "filters": [{ "id": codec }], "compressor": gzip, "fill_value": fill,
+            "dimension_separator": "/",
+        });
+        let attributes = json!({ "_ARRAY_DIMENSIONS": ["y", "k"], "n": 1 });
+        let root = dir.path("g.zarr");
+        write(&root, "type/.zarray", array.to_string().as_bytes());
+        write(&root, "type/.zattrs", attributes.to_string().as_bytes());
+        write(&root, "type/1/0", b"encoded");
+        let run = dir.run("flip g.zarr --dims x --tensor v -o o.zarr --verify").done();
+        let lost = "does not read them: fill value of type as missing elements";
+        assert_eq!(run.stderr.contains(lost), warned, "{run:?}");
+        assert_eq!(dir.read("o.zarr/type/1/0"), b"encoded");
+        let document = dir.read("o.zarr/type/zarr.json");
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(document["codecs"], json!([{ "name": codec }, in_v3]));
+        assert_eq!(
+            [&document["data_type"], &document["fill_value"], &document["dimension_names"]],
+            [&json!(dtype), &json!(written_fill), &json!(["y", "k"])]
+        );
+        assert_eq!(document["attributes"], json!({ "n": 1 }));
+        // Other types and codecs of version 2 may have no equivalent.
+        for (key, value) in [
+            ("dtype", json!("<f8")),
+            ("filters", json!([{ "id": codec }, { "id": "delta" }])),
+            ("compressor", json!({ "id": "jpeg" })),
+        ] {
+            let mut other = array.clone();
+            other[key] = value;
+            write(&root, "type/.zarray", other.to_string().as_bytes());
+            let run = dir.run("flip g.zarr --axes 0 --tensor v -o x.zarr");
+            run.refused(3, "\"type\" cannot be kept");
+        }
+    }
+}
+
+#[test]
+fn parts_have_all_of_it_and_a_join_keeps_what_is_equal_in_all_files() {
+    let dir = dir();
+    for path in ["type", "codec", "dots", "scalar", "empty"] {
+        fs::remove_dir_all(dir.path("g.zarr").join(path)).unwrap();
+    }
+    let before = files(&dir.path("g.zarr"));
+    dir.run("split g.zarr --dim x --parts 2 -o p{}.zarr").done();
+    assert!(files(&dir.path("p0.zarr")) == before && files(&dir.path("p1.zarr")) == before);
+    dir.run("concat p0.zarr p1.zarr --dim x -o o.zarr --verify").done();
+    assert!(files(&dir.path("o.zarr")) == before);
+    dir.run("cmp g.zarr o.zarr --tensor v").done();
+
+    let args = "concat p0.zarr p1.zarr --dim x -o x.zarr";
+    let differs = "p1.zarr: \"y\" differs from p0.zarr and does not have the joined axis";
+    let mut chunk = dir.read("p1.zarr/y/c/2");
+    *chunk.last_mut().unwrap() ^= 1;
+    dir.write("p1.zarr/y/c/2", &chunk);
+    refused(&dir, &[(args, 3, differs)]);
+    fs::remove_file(dir.path("p1.zarr/y/c/2")).unwrap();
+    refused(&dir, &[(args, 3, differs)]);
+    fs::remove_dir_all(dir.path("p1.zarr/y")).unwrap();
+    refused(&dir, &[(args, 3, "p1.zarr: no tensor is named \"y\", as in p0.zarr")]);
+    let turned = "concat p1.zarr p0.zarr --dim x -o x.zarr";
+    refused(&dir, &[(turned, 3, "p1.zarr: no tensor is named \"y\", as in p0.zarr")]);
+}
+
+#[cfg(unix)]
+#[test]
+fn tasks_and_failures_leave_all_or_nothing() {
+    let dir = dir();
+    for verify in ["", "--verify"] {
+        let plan = "plan flip g.zarr --dims x --tensor v -o o.zarr --tasks p.json --json --force";
+        let plan = dir.run(&format!("{plan} --task-size 4M {verify}")).done().json();
+        let tasks = plan["tasks"].as_u64().unwrap();
+        // The chunks of an array are divided too.
+        assert!(tasks > arrays().len() as u64, "{tasks} tasks");
+        for task in (0..tasks).rev() {
+            dir.run(&format!("task p.json {task}")).done();
+            dir.run("finish p.json").refused(if task > 0 { 1 } else { 0 }, "");
+        }
+        kept(&dir, "o.zarr");
+        fs::remove_dir_all(dir.path("o.zarr")).unwrap();
+        let _ = fs::remove_file(dir.path("p.json"));
+    }
+    fs::create_dir(dir.path("g.zarr/y/c/1")).unwrap();
+    let before = dir.contents();
+    let run = dir.run("flip g.zarr --dims x --tensor v -o o.zarr");
+    run.refused(1, "g.zarr: cannot read: is not a regular file");
+    assert_eq!(dir.contents(), before);
+}

@@ -1,0 +1,85 @@
+//! Decompresses gzip data.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use flate2::bufread::GzDecoder;
+
+use crate::Blob;
+use crate::blob::Sequential;
+
+/// The first bytes of gzip data (RFC 1952, 2.3.1).
+pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// The highest compression ratio of Deflate: a match of 258 bytes takes two bits.
+pub(crate) const MOST_INFLATED: u64 = 1032;
+
+/// Decompresses all members of gzip data, and checks their CRC-32 values. Other bytes after a member are ignored, as by
+/// gunzip.
+pub(crate) struct Gunzip<R>(Option<GzDecoder<BufReader<R>>>);
+
+impl<R: Read> Gunzip<R> {
+    pub(crate) fn new(packed: R) -> Gunzip<R> {
+        Gunzip(Some(GzDecoder::new(BufReader::new(packed))))
+    }
+
+    /// Begins with the next member.
+    fn next_member(&mut self) -> io::Result<()> {
+        if let Some(mut rest) = self.0.take().map(GzDecoder::into_inner)
+            && rest.fill_buf()?.first() == GZIP_MAGIC.first()
+        {
+            self.0 = Some(GzDecoder::new(rest));
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Gunzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            match member.read(buffer) {
+                Ok(0) if !buffer.is_empty() => self.next_member()?,
+                // An error of the decoder, not of the system.
+                Err(error) if error.raw_os_error().is_none() => {
+                    let damaged = format!("the gzip data is damaged: {error}");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, damaged));
+                }
+                read => return read,
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The rest of a file, memory or a stream, which is gzip data.
+pub(crate) struct Packed {
+    /// The file or the memory; `None` for a stream.
+    pub(crate) blob: Option<Arc<dyn Blob>>,
+    /// The offset at which the gzip data begins.
+    start: u64,
+    pub(crate) reader: Gunzip<Box<dyn Read + Send>>,
+}
+
+impl Packed {
+    pub(crate) fn new(blob: Arc<dyn Blob>, start: u64) -> Packed {
+        let reader = Box::new(Sequential::at(Arc::clone(&blob), start));
+        Packed { blob: Some(blob), start, reader: Gunzip::new(reader) }
+    }
+
+    pub(crate) fn stream(rest: impl Read + Send + 'static) -> Packed {
+        Packed { blob: None, start: 0, reader: Gunzip::new(Box::new(rest)) }
+    }
+
+    /// Returns the size of the gzip data, if it is known.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let bytes = self.blob.as_ref()?.bytes().ok()?;
+        Some(bytes.saturating_sub(self.start))
+    }
+
+    /// Goes back to the first byte, unless this is a stream.
+    pub(crate) fn restart(&mut self) {
+        if let Some(blob) = self.blob.take() {
+            *self = Packed::new(blob, self.start);
+        }
+    }
+}
