@@ -143,3 +143,28 @@ fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_the_same_if_all_bytes_are() {
+        let long: Vec<u8> = (0..3 * COMPARED_BYTES).map(|at| (at % 251) as u8).collect();
+        let mut other = long.clone();
+        *other.last_mut().unwrap() ^= 1;
+        for (one, two, expected) in [
+            (None, None, true),
+            (None, Some(&[][..]), false),
+            (Some(&[][..]), Some(&[][..]), true),
+            (Some(&long[..]), Some(&long[..]), true),
+            (Some(&long[..]), Some(&other[..]), false),
+            (Some(&long[..]), Some(&long[..long.len() - 1]), false),
+            (Some(&long[..]), Some(&[][..]), false),
+        ] {
+            let chunk = |bytes: Option<&[u8]>| bytes.map(|own| EncodedChunk::Bytes(own.to_vec()));
+            assert_eq!(is_same(chunk(one), chunk(two)).unwrap(), expected);
+            assert_eq!(is_same(chunk(two), chunk(one)).unwrap(), expected);
+        }
+    }
+}
