@@ -109,7 +109,7 @@ pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result
     if one.document != other.document {
         return Ok(false);
     }
-    let grid = JobTensor::stored(0, one)?.header.shape;
+    let grid = JobTensor::stored(one)?.header.shape;
     for number in 0..grid.elements() {
         let index = grid.unravel(number);
         let chunk = |side: usize, tensor: &StoredTensor| {
