@@ -1,6 +1,6 @@
 //! Joins tensors of several files along an existing axis or along a new one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -209,8 +209,8 @@ fn stored_of(
             let first = name(0, &tensor[0]);
             tensor.push(*by_name.get(first).ok_or_else(|| lacks(inputs, [number, 0], first))?);
         }
-        let is_new = |own: &&&str| all.iter().all(|tensor| name(0, &tensor[0]) != **own);
-        if let Some(own) = by_name.keys().find(is_new) {
+        let first: HashSet<&str> = all.iter().map(|tensor| name(0, &tensor[0])).collect();
+        if let Some(own) = by_name.keys().find(|own| !first.contains(**own)) {
             return Err(lacks(inputs, [0, number], own));
         }
     }

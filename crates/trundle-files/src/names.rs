@@ -53,10 +53,10 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
     }
 }
 
-/// Returns whether a name or pattern selects the tensor called `own`.
-pub(crate) fn is_selected(name: Option<&str>, own: &str) -> bool {
+/// Returns whether a name selects the tensor called `own`, or a pattern if `is_pattern` is true.
+pub(crate) fn is_selected(name: Option<&str>, own: &str, is_pattern: bool) -> bool {
     let is_like = |name: &str| Pattern::new(name).is_ok_and(|pattern| pattern.matches(own));
-    name.is_none_or(|name| name == own || is_like(name))
+    name.is_none_or(|name| name == own || is_pattern && is_like(name))
 }
 
 pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {

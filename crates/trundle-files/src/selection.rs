@@ -53,12 +53,8 @@ impl Choice {
     ) -> Result<Choice, Failure> {
         let file = &files[0];
         let others_stay = !only && !format.holds_one();
-        let is_moved = |header: &Header| match is_selected(name, &header.name) {
-            true => is_stored_moved(operation, file, header, name),
-            false => Ok(false),
-        };
         let stored = match others_stay {
-            true => stored::kept(file, inputs[0].path(), format, is_moved),
+            true => kept_as_stored(operation, file, inputs[0].path(), name, format),
             false => Ok(Vec::new()),
         };
         let stored = stored.map_err(|failure| {
@@ -112,24 +108,33 @@ impl Choice {
 /// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Returns whether the operation moves one of [`TensorFile::stored`]. `name` selects the tensors of the operation.
+/// Returns the tensors that are [copied as they are stored](stored::kept). `name` selects the tensors of the operation.
 ///
 /// # Errors
-/// If the operation does not fit the tensor.
-fn is_stored_moved(
+/// If a tensor cannot be copied, or the operation moves it or does not fit it.
+fn kept_as_stored(
     operation: &Operation,
     file: &TensorFile,
-    header: &Header,
+    path: &Path,
     name: Option<&str>,
-) -> Result<bool, Failure> {
-    if name == Some(&header.name) {
-        return Ok(true);
-    }
+    format: &Format,
+) -> Result<Vec<usize>, Failure> {
+    let is_header = |name: &str| file.headers().iter().any(|header| header.name == name);
+    // A name that is also a pattern selects only the tensor of this name.
+    let is_pattern = !name.is_some_and(is_header);
+    let is_selected = |header: &Header| is_selected(name, &header.name, is_pattern);
     let stored = file.stored().iter().map(|stored| &stored.header);
-    let chosen = file.headers().iter().chain(stored).filter(|own| is_selected(name, &own.name));
-    let chain = operation.chain_for(header, Some(&names_of(chosen)));
-    let chain = chain.map_err(|failure| failure.within(&header.name))?;
-    Ok(!chain.ops().is_empty())
+    let selected = file.headers().iter().chain(stored).filter(|header| is_selected(header));
+    let among = names_of(selected);
+    let is_moved = |header: &Header| {
+        if !is_selected(header) || name == Some(&header.name) {
+            return Ok(is_selected(header));
+        }
+        let chain = operation.chain_for(header, Some(&among));
+        let chain = chain.map_err(|failure| failure.within(&header.name))?;
+        Ok(!chain.ops().is_empty())
+    };
+    stored::kept(file, path, format, is_moved)
 }
 
 fn fitting(

@@ -1,5 +1,6 @@
 //! Tensors that trundle cannot decode, and copies as they are stored.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use trundle_formats::{Format, Header, Shown, TensorFile, Unreadable};
@@ -18,9 +19,10 @@ pub(crate) fn kept(
     format: &Format,
     is_moved: impl Fn(&Header) -> Result<bool, Failure>,
 ) -> Result<Vec<usize>, Failure> {
+    let names = file.stored().iter().map(|stored| &*stored.header.name);
+    let by_name: HashMap<&str, usize> = names.zip(0..).collect();
     let index = |tensor: &Unreadable| {
-        let stored = file.stored().iter().position(|stored| stored.header.name == tensor.name);
-        let index = stored.ok_or_else(|| cannot_keep(path, tensor))?;
+        let index = *by_name.get(&*tensor.name).ok_or_else(|| cannot_keep(path, tensor))?;
         let (file_name, name, why) =
             (shown_path(path), Shown(&tensor.name), Shown(&tensor.problem));
         if !format.is_folder() {

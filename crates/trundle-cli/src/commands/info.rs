@@ -1,11 +1,13 @@
 //! `trundle info`: prints the headers of a file.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 use trundle_files::failure::Failure;
 use trundle_files::names::shown_path;
 use trundle_files::numbers::readable;
 use trundle_files::report::{bit_order, header_report, order};
-use trundle_formats::{Header, Shown, TensorFile, Unreadable};
+use trundle_formats::{Header, Shown, Unreadable};
 
 use crate::args::InfoArgs;
 use crate::say::{print, print_json};
@@ -18,6 +20,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let input = args.described.description().of(&args.input)?;
     let mut file = input.open()?;
     file.read_on()?;
+    let stored = file.stored().iter().map(|stored| (&*stored.header.name, &stored.header));
+    let stored: HashMap<&str, &Header> = stored.collect();
     if args.json {
         let mut report = json!({
             "file": input.path().to_string_lossy(),
@@ -25,7 +29,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
             "tensors": file.headers().iter().map(header_report).collect::<Vec<_>>(),
         });
         if !file.unreadable().is_empty() {
-            let report_of = |tensor| report_of(tensor, stored(&file, tensor));
+            let report_of = |tensor: &Unreadable| report_of(tensor, stored.get(&*tensor.name));
             report["unreadable"] = file.unreadable().iter().map(report_of).collect();
         }
         return print_json(&report);
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     }
     for tensor in file.unreadable() {
         let (name, why) = (Shown(&tensor.name), Shown(&tensor.problem));
-        text.push_str(&match stored(&file, tensor) {
+        text.push_str(&match stored.get(&*tensor.name) {
             None => format!("  {name}  cannot be read: {why}\n"),
             Some(header) => format!(
                 "  {name}  {}  {}{}  can only be copied as it is stored: {why}\n",
@@ -49,12 +53,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Returns the header of an unreadable tensor that can be copied as it is stored.
-fn stored<'a>(file: &'a TensorFile, tensor: &Unreadable) -> Option<&'a Header> {
-    file.stored().iter().map(|stored| &stored.header).find(|header| header.name == tensor.name)
-}
-
-fn report_of(unreadable: &Unreadable, stored: Option<&Header>) -> serde_json::Value {
+fn report_of(unreadable: &Unreadable, stored: Option<&&Header>) -> serde_json::Value {
     let mut report = json!({ "name": unreadable.name, "why": unreadable.problem.to_string() });
     if let Some(header) = stored {
         report["dtype"] = header.element.name().into();

@@ -43,18 +43,18 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    /// Makes an input for a tensor of the file at index `file` that is copied as it is stored: one byte for each chunk.
+    /// Makes an input for a tensor of the first file that is copied as it is stored: one byte for each chunk.
     ///
     /// # Errors
-    /// If the tensor is not in chunks.
-    pub(crate) fn stored(file: usize, tensor: &StoredTensor) -> trundle::Result<JobTensor> {
+    /// If there are too many chunks.
+    pub(crate) fn stored(tensor: &StoredTensor) -> trundle::Result<JobTensor> {
         let header = &tensor.header;
         let chunk = header.chunk.as_deref().unwrap_or_default();
         let counts = header.shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
         let shape = Shape::new(counts.collect::<Vec<_>>())?;
         let chunk = Some(vec![1; shape.rank()]);
         let header = Header { data_bytes: shape.elements(), shape, chunk, ..header.clone() };
-        Ok(JobTensor { file, index: 0, header, is_swapped: false, is_checked: false })
+        Ok(JobTensor { file: 0, index: 0, header, is_swapped: false, is_checked: false })
     }
 
     /// Checks the type and the width of the elements.

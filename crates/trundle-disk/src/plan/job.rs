@@ -239,7 +239,7 @@ impl Job {
     ) -> Result<Job, Error> {
         for index in &options.stored {
             let tensor = &files[0].stored()[*index];
-            let input = JobInput::Tensor(Box::new(JobTensor::stored(0, tensor)?));
+            let input = JobInput::Tensor(Box::new(JobTensor::stored(tensor)?));
             unplanned.push(Unplanned::stored(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
         }

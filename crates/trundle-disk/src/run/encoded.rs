@@ -109,7 +109,7 @@ pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result
     if one.document != other.document {
         return Ok(false);
     }
-    let grid = JobTensor::stored(0, one)?.header.shape;
+    let grid = JobTensor::stored(one)?.header.shape;
     for number in 0..grid.elements() {
         let index = grid.unravel(number);
         let chunk = |side: usize, tensor: &StoredTensor| {
@@ -140,6 +140,31 @@ fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result
         }
         if own != others || own.is_empty() {
             return Ok(own == others);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_the_same_if_all_bytes_are() {
+        let long: Vec<u8> = (0..3 * COMPARED_BYTES).map(|at| (at % 251) as u8).collect();
+        let mut other = long.clone();
+        *other.last_mut().unwrap() ^= 1;
+        for (one, two, expected) in [
+            (None, None, true),
+            (None, Some(&[][..]), false),
+            (Some(&[][..]), Some(&[][..]), true),
+            (Some(&long[..]), Some(&long[..]), true),
+            (Some(&long[..]), Some(&other[..]), false),
+            (Some(&long[..]), Some(&long[..long.len() - 1]), false),
+            (Some(&long[..]), Some(&[][..]), false),
+        ] {
+            let chunk = |bytes: Option<&[u8]>| bytes.map(|own| EncodedChunk::Bytes(own.to_vec()));
+            assert_eq!(is_same(chunk(one), chunk(two)).unwrap(), expected);
+            assert_eq!(is_same(chunk(two), chunk(one)).unwrap(), expected);
         }
     }
 }
