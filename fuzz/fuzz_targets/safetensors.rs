@@ -1,9 +1,12 @@
-//! Reads arbitrary bytes as a .safetensors file, or rejects them. What was read is written and read back
-//! unchanged.
+//! Reads arbitrary bytes as a .safetensors file or as the index of shards, or rejects them. What was read is written
+//! and read back unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
 mod tensors;
 
-fuzz_target!(|bytes: &[u8]| tensors::check("safetensors", bytes));
+fuzz_target!(|bytes: &[u8]| {
+    tensors::check("safetensors", bytes);
+    tensors::check("safetensors.index.json", bytes);
+});

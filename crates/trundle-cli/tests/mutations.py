@@ -245,10 +245,12 @@ def gguf():
     return out + bytes(-len(out) % 32) + bytes(range(167))
 
 
-def nrrd():
-    lines = ["NRRD0004", "# made here", "type: short", "dimension: 3", "sizes: 5 4 3", "endian: big", "encoding: raw"]
-    lines += ["space dimension: 3", "byte skip: 2", "key:=a value"]
-    return "\n".join(lines).encode() + b"\n\n" + bytes(range(122))
+def nrrd(encoding="raw", data_file=None):
+    lines = ["NRRD0004", "# made here", "type: short", "dimension: 3", "sizes: 5 4 3", "endian: big"]
+    lines += [f"encoding: {encoding}", "space dimension: 3", "byte skip: 2", "key:=a value"]
+    lines += [f"data file: {data_file}"] if data_file else []
+    data = b"" if data_file else bytes(range(122))
+    return "\n".join(lines).encode() + b"\n\n" + (gzip.compress(data) if encoding == "gzip" else data)
 
 
 def nifti(version):
@@ -314,7 +316,8 @@ def formats():
     """For each format, a function that returns the files and commands of one mutation."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
-    singles |= {"gguf": [gguf()], "nrrd": [nrrd()], "nii": [nifti(1), nifti(2)]}
+    singles |= {"gguf": [gguf()], "nrrd": [nrrd(), nrrd("gzip")], "nii": [nifti(1), nifti(2)]}
+    singles["nii.gz"] = [gzip.compress(image) for image in singles["nii"]]
     models, (xml, weights) = onnx_models(), openvino_model()
     # A model that also computes, for `plan` and `fuse`.
     models.append(HEADS.read_bytes())
@@ -326,6 +329,23 @@ def formats():
             return {name: mutate(chance.choice(singles[ending]), chance)}, tensor_commands(name)
 
         return make
+
+    detached = {"x.nhdr": nrrd("gzip", "x.raw.gz"), "x.raw.gz": gzip.compress(bytes(range(122)))}
+    shards = {"a": "x-1.safetensors", "b.w": "x-1.safetensors", "c": "x-2.safetensors"}
+    index = json.dumps({"metadata": {"total_size": 95}, "weight_map": shards}).encode()
+    sharded = {"x.safetensors.index.json": index, **{name: safetensors() for name in shards.values()}}
+
+    def several(files, read):
+        """A file that names other files. One of them, mostly the first, is mutated."""
+        def make(chance):
+            other = chance.choice([read, read, *files])
+            return {**files, other: mutated(files[other], chance)}, tensor_commands(read)
+
+        return make
+
+    def zipped(chance):
+        image = mutated(chance.choice(singles["nii"]), chance)
+        return {"x.nii.gz": gzip.compress(image)}, tensor_commands("x.nii.gz")
 
     def pt(chance):
         return {"x.pt": state_dict(mutated, chance)}, tensor_commands("x.pt")
@@ -379,6 +399,10 @@ def formats():
         "gguf": single("gguf"),
         "nrrd": single("nrrd"),
         "nii": single("nii"),
+        "nii.gz": single("nii.gz"),
+        "nii.gz, zipped again": zipped,
+        "nhdr": several(detached, "x.nhdr"),
+        "index": several(sharded, "x.safetensors.index.json"),
         "pt": pt,
         "zarr": zarr,
         "hdf5": hdf5,
