@@ -23,7 +23,7 @@ fn some(cases: impl Iterator<Item = Case>, every: usize) -> impl Iterator<Item =
 
 #[test]
 fn launches_of_whole_buffers_move_what_the_oracle_says() {
-    suite::conformance(&Invocations { windows: WHOLE }, 0, if everything() { 1 } else { 16 });
+    suite::conformance(&Invocations { windows: WHOLE }, 0, if everything() { 1 } else { 32 });
 }
 
 #[test]

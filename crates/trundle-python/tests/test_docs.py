@@ -14,7 +14,7 @@ def documented():
         member = getattr(trundle, name)
         yield name, member.__doc__
         if inspect.isclass(member):
-            for attribute, value in vars(member).items():
+            for attribute, value in sorted(vars(member).items()):
                 if not attribute.startswith("_") or attribute == "__call__":
                     yield f"{name}.{attribute}", value.__doc__
 

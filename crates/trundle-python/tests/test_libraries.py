@@ -309,7 +309,9 @@ class Sparse:
 
 
 @pytest.mark.parametrize(
-    "thing", [None, {1, 2}, {"a": 1}, object(), iter([1]), lambda: 1, Sparse()], ids=repr
+    "thing",
+    [None, {1, 2}, {"a": 1}, object(), iter([1]), lambda: 1, Sparse()],
+    ids=lambda thing: type(thing).__name__,
 )
 def test_what_is_no_array(thing):
     kind = type(thing).__name__

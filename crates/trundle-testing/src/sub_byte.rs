@@ -11,7 +11,7 @@ use trundle_core::{BitOrder, Error, IndexMap, Layout, Move, Packing, Shape};
 use crate::cases::{chains, layouts, windows};
 use crate::shapings::shaping_chains;
 use crate::suite::{self, Case, hold, new_buffer, noise};
-use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
+use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, everything, holds, indices};
 
 /// For each bit of each byte of a group, from the most significant bit down: its element, and its position there,
 /// counted from the least significant bit.
@@ -212,8 +212,11 @@ pub fn conformance<B: Testable>(backend: &B) {
             panic!("{wrong}");
         }
     }
-    holds(600, &any(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
-    holds(300, &shaping(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
+    let (any_cases, shaping_cases) = if everything() { (600, 300) } else { (200, 100) };
+    holds(any_cases, &any(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
+    holds(shaping_cases, &shaping(), |case| {
+        check(backend, &case, &tables).map_err(TestCaseError::fail)
+    });
 }
 
 /// All operators between contiguous tensors.

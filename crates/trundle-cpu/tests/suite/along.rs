@@ -4,6 +4,7 @@ use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
 use trundle_core::{Error, IndexMap, OpError, ShapeError};
 use trundle_cpu::Along;
 use trundle_testing::choices::Choices;
+use trundle_testing::everything;
 
 use crate::common::{seeded, shape};
 
@@ -32,7 +33,7 @@ fn indices(choices: &mut Choices, count: usize, size: usize) -> Vec<i64> {
 #[test]
 fn what_is_taken_is_what_the_operators_take() {
     let mut written = 0;
-    for seed in 0..1500 {
+    for seed in 0..if everything() { 1500 } else { 400 } {
         let mut choices = Choices::of(seed);
         let (along, threads) = any(&mut choices);
         let Along { outer, size, count, inner, width } = along;
