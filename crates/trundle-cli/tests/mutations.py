@@ -392,13 +392,8 @@ def formats():
         return given, model_commands("model.xml")
 
     return {
-        "npy": single("npy"),
-        "npz": single("npz"),
+        **{ending: single(ending) for ending in singles},
         "npz, zipped again": single("npz", rezipped),
-        "safetensors": single("safetensors"),
-        "gguf": single("gguf"),
-        "nrrd": single("nrrd"),
-        "nii": single("nii"),
         "nii.gz": single("nii.gz"),
         "nii.gz, zipped again": zipped,
         "nhdr": several(detached, "x.nhdr"),
@@ -441,7 +436,7 @@ def main():
     arguments.add_argument("program")
     arguments.add_argument("--count", type=int, default=2000, help="files of each format")
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments.add_argument("--format", action="append", help="only these")
+    arguments.add_argument("--format", action="append", choices=list(formats()), help="only these")
     arguments.add_argument("--keep", default=None, help="the folder for files that break it")
     given = arguments.parse_args()
     program = str(pathlib.Path(given.program).resolve())

@@ -1,9 +1,8 @@
 //! All examples of the specifications, from a table, and cases that the specifications leave open.
 
 use trundle_core::ops::{
-    Broadcast, Flip, GatherElements, GatherNd, IndexMode, Indices, Pad, PadMode, Repeat, Reshape,
-    ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Take, TakeAlongAxis, Tile, Transpose,
-    Windows,
+    DECLARATIONS, Flip, GatherElements, GatherNd, IndexMode, Indices, Pad, PadMode,
+    ReverseSequence, ReverseSubsequences, Roll, Take, TakeAlongAxis, Transpose,
 };
 use trundle_core::{
     DType, DTypeError, Error, IndexMap, Layout, LayoutError, Move, Op, Result, Shape, ShapeError,
@@ -80,25 +79,11 @@ fn plain(name: &str, given: &Arguments<'_>) -> Option<PlainOp> {
 
 fn map_of(name: &str, given: &Arguments<'_>, of: &Shape) -> Result<IndexMap> {
     let (one, list) = (|at| given.one::<i64>(at), |at| given.list::<i64>(at));
-    let lists = || [0, 1, 2, 3].map(list);
     match name {
-        "rot90" => Rot90::new(one(0), &list(1)).index_map(of),
         "reverse" => {
             let (lengths_shape, lengths) = given.shaped::<u64>(1);
             let dense = ReverseSubsequences::dense(one(0), lengths_shape.unwrap(), lengths);
             dense.index_map(of)
-        }
-        "broadcast" => Broadcast::new(&list(0)).index_map(of),
-        "repeat" => Repeat::new(one(0), one(1)).index_map(of),
-        "tile" => Tile::new(&list(0)).index_map(of),
-        "reshape" => Reshape::new(&list(0)).index_map(of),
-        "slice" => {
-            let [starts, stops, axes, steps] = lists();
-            Slice::new(&starts, &stops, &axes, &steps).index_map(of)
-        }
-        "windows" => {
-            let [size, step, axes, dilation] = lists();
-            Windows::new(&size, &step, &axes, &dilation).index_map(of)
         }
         "pad" => {
             let modes = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
@@ -116,7 +101,12 @@ fn map_of(name: &str, given: &Arguments<'_>, of: &Shape) -> Result<IndexMap> {
         "take_along_axis" => TakeAlongAxis::new(one(0), given.indices(1)).index_map(of),
         "gather_elements" => GatherElements::new(one(0), given.indices(1)).index_map(of),
         "gather_nd" => GatherNd::new(given.one(0), given.indices(1)).index_map(of),
-        _ => panic!("no operator is called {name}"),
+        _ => {
+            let declared = DECLARATIONS.into_iter().find(|declared| declared.name == name);
+            let declared = declared.unwrap_or_else(|| panic!("no operator is called {name}"));
+            let lists: Vec<Vec<i64>> = (0..declared.parameters.len()).map(list).collect();
+            declared.op(&lists).unwrap().index_map(of)
+        }
     }
 }
 

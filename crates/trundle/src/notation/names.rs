@@ -315,6 +315,17 @@ impl AxisNames {
             (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
                 self.axes = vec![Axis::Rest];
             }
+            // New axes are in front.
+            (Op::Broadcast(_), [sizes]) => match self.rest() {
+                Some(rest) => {
+                    self.axes.drain(..rest);
+                    self.expand(sizes.len());
+                }
+                None => {
+                    let new = sizes.len().saturating_sub(self.axes.len());
+                    self.axes.splice(..0, vec![UNNAMED; new]);
+                }
+            },
             (Op::Stack(_), [_, axis]) => {
                 let new = axis.first().and_then(|axis| index(*axis, self.axes.len() + 1));
                 match new.filter(|_| self.rest().is_none()) {

@@ -3,9 +3,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use trundle_core::Shape;
+use trundle_core::{Op, Shape};
+use trundle_testing::shapings::shaping_chains;
+use trundle_testing::{holds, indices};
 
-use super::super::{AxisNames, NumbersFile, Unfilled};
+use super::super::names::{Axis, AxisNames};
+use super::super::{NumbersFile, Unfilled};
 use crate::Chain;
 
 /// Separated by spaces; `-` is an unnamed axis.
@@ -126,4 +129,41 @@ proptest! {
             assert_eq!(source(&some, &shape, index), expected, "{text}: {has:?}");
         });
     }
+}
+
+/// Law: along an axis with the name of an axis of the input, the source moves along this axis of the input.
+///
+/// Every declared operator of one tensor is drawn.
+#[test]
+fn names_follow_their_axes() {
+    holds(4000, &shaping_chains(100, 1), |chain| {
+        // All indices of a take may be the same.
+        let [op] = &chain.ops[..] else { return Ok(()) };
+        if matches!(op, Op::Take(_) | Op::TakeAlongAxis(_)) {
+            return Ok(());
+        }
+        let named: Vec<_> =
+            (0..chain.shape.len()).map(|axis| Some(format!("axis{axis}"))).collect();
+        let mut names = AxisNames::of(&named);
+        prop_assert!(said(&op.to_string(), &mut names).is_ok(), "{}", op);
+        let map = op.index_map(&Shape::new(chain.shape.clone()).unwrap()).unwrap();
+        let (rank, rest) = (map.out_shape().rank(), names.rest());
+        prop_assert!(rest.is_some() || names.axes.len() == rank, "{}: {}", op, names);
+        for (number, axis) in names.axes.iter().enumerate() {
+            let Axis::One { in_file: Some(name), .. } = axis else { continue };
+            let of = named.iter().position(|named| named.as_ref() == Some(name)).unwrap();
+            let behind = rest.is_some_and(|rest| rest < number);
+            let axis = if behind { number + rank - names.axes.len() } else { number };
+            if map.out_shape()[axis] < 2 || chain.shape[of] < 2 {
+                continue;
+            }
+            let moves = indices(map.out_shape()).into_iter().any(|mut index| {
+                let source = map.source_of(&index)[of];
+                index[axis] = (index[axis] + 1) % map.out_shape()[axis];
+                map.source_of(&index)[of] != source
+            });
+            prop_assert!(moves || map.out_shape().elements() == 0, "{}: {}", op, names);
+        }
+        Ok(())
+    });
 }
