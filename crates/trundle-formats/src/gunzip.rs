@@ -1,6 +1,6 @@
 //! Decompresses gzip data.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Chain, Read};
 use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
@@ -16,20 +16,23 @@ pub(crate) const MOST_INFLATED: u64 = 1032;
 
 /// Decompresses all members of gzip data, and checks their CRC-32 values. Other bytes after a member are ignored, as by
 /// gunzip.
-pub(crate) struct Gunzip<R>(Option<GzDecoder<BufReader<R>>>);
+pub(crate) struct Gunzip<R>(Option<Member<R>>);
+
+/// The decoder of a member. Its input has the magic of the member before the other bytes.
+type Member<R> = GzDecoder<Chain<&'static [u8], BufReader<R>>>;
 
 impl<R: Read> Gunzip<R> {
     pub(crate) fn new(packed: R) -> Gunzip<R> {
-        Gunzip(Some(GzDecoder::new(BufReader::new(packed))))
+        Gunzip(Some(GzDecoder::new((&[][..]).chain(BufReader::new(packed)))))
     }
 
-    /// Begins with the next member.
+    /// Begins with the next member, if there is one.
     fn next_member(&mut self) -> io::Result<()> {
-        if let Some(mut rest) = self.0.take().map(GzDecoder::into_inner)
-            && rest.fill_buf()?.first() == GZIP_MAGIC.first()
-        {
-            self.0 = Some(GzDecoder::new(rest));
-        }
+        let Some(member) = self.0.take() else { return Ok(()) };
+        let (_, mut rest) = member.into_inner().into_inner();
+        let mut first = Vec::new();
+        rest.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut first)?;
+        self.0 = (first == GZIP_MAGIC).then(|| GzDecoder::new(GZIP_MAGIC.chain(rest)));
         Ok(())
     }
 }

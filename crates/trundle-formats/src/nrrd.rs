@@ -1,5 +1,5 @@
 //! NRRD, the format for rasters of the library Teem. A file has one tensor, after a text header that ends with an empty
-//! line.
+//! line, or with the file if the data is in another file.
 //!
 //! Data of every type is read, uncompressed or compressed with gzip (`encoding: raw`, `gzip`), after the header or in
 //! one other file in the folder of the header or below it (`data file`). NRRD lists the fastest axis first, so the sizes
@@ -111,8 +111,12 @@ impl Lines {
         const PART: &str = "the header";
         check_magic(reader)?;
         let mut lines = Lines::default();
-        loop {
-            let line = reader.line(PART)?;
+        while !lines.name_files() {
+            // If the data is in another file, an empty line is optional.
+            let line = match lines.field("datafile") {
+                Some(_) => reader.line_or_end()?,
+                None => reader.line(PART)?,
+            };
             if line.is_empty() {
                 break;
             }
@@ -156,6 +160,11 @@ impl Lines {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
     }
 
+    /// Returns whether the following lines are names of files.
+    fn name_files(&self) -> bool {
+        self.field("datafile").and_then(|file| file.split(' ').next()) == Some("LIST")
+    }
+
     fn needed(&self, name: &str) -> Result<&str, Problem> {
         self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
@@ -180,7 +189,7 @@ impl Lines {
         }
         let file = self.field("datafile");
         let is_pattern = |file: &str| file.contains('%') && file.split_whitespace().count() >= 4;
-        match file.filter(|file| is_pattern(file) || file.split(' ').next() == Some("LIST")) {
+        match file.filter(|file| self.name_files() || is_pattern(file)) {
             Some(files) => Err(Problem::Unsupported(format!(
                 "the data is in several files (\"{files}\"): only one file is read"
             ))),

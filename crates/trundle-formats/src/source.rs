@@ -28,6 +28,8 @@ pub(crate) struct Source {
     name: String,
     /// The paths of the files with the bytes; empty for memory and streams.
     files: Vec<PathBuf>,
+    /// The name of this file in the file that names it.
+    beside: Option<String>,
     input: Input,
     /// The offset from the start of the input, in bytes.
     position: u64,
@@ -37,7 +39,7 @@ enum Input {
     File { file: File, length: u64 },
     Memory(Cursor<Vec<u8>>),
     Concatenated(Concatenated),
-    Packed(Packed),
+    Packed(Box<Packed>),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -60,17 +62,18 @@ impl Source {
             return Ok(Source::stream(&name, Box::new(file)));
         }
         let input = Input::File { file, length: metadata.len() };
-        Ok(Source { name: name.into_owned(), files: vec![path.to_owned()], input, position: 0 })
+        let (name, files) = (name.into_owned(), vec![path.to_owned()]);
+        Ok(Source { name, files, beside: None, input, position: 0 })
     }
 
     pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
         let input = Input::Stream(reader);
-        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
+        Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
         let input = Input::Memory(Cursor::new(bytes));
-        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
+        Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
     /// Opens a file that this one names: a file in the folder of this one, or below it. A link may only lead to the
@@ -83,18 +86,28 @@ impl Source {
             // In a cache such as Hugging Face's, each file is a link, and all lead to one folder.
             let folders = [real(folder_of(own))?, folder_of(&real(own)?).to_owned()];
             if !folders.iter().any(|folder| found.starts_with(folder)) {
-                return Err(Problem::unsupported("is a link that leads out of its folder"));
+                return Err(Problem::unsupported(
+                    "is a link that leads out of its folder: replace it by a copy of the file",
+                ));
             }
             match found.is_file() {
-                true => Source::open(&found),
+                true => Ok(Source { beside: Some(name.to_owned()), ..Source::open(&found)? }),
                 false => Err(Problem::unsupported("is not a file")),
             }
         };
         let own = self.files.first().ok_or_else(|| {
-            let why = "names other files in its folder, so it must be a file, not a stream";
+            let why = "names other files in its folder, so it must be a file, not a stream or memory";
             Problem::unsupported(why)
         })?;
         open(own).map_err(|problem| Problem::beside(name, problem))
+    }
+
+    /// Adds the name of this file to a problem if another file names it. Errors of writing concern an output.
+    pub(crate) fn named(&self, problem: Problem) -> Problem {
+        match (&self.beside, problem) {
+            (_, problem @ Problem::Io { doing: "write", .. }) | (None, problem) => problem,
+            (Some(name), problem) => Problem::beside(name, problem),
+        }
     }
 
     /// Returns a source with the same name and other files.
@@ -104,16 +117,18 @@ impl Source {
 
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
-        let Source { name, files, input, position } = self;
+        let Source { name, files, beside, input, position } = self;
         let packed = match input {
             Input::File { file, .. } => Packed::new(Arc::new(file), position),
             Input::Memory(bytes) => Packed::new(Arc::new(bytes), position),
             input => {
-                Packed::stream(Source { name: name.clone(), files: Vec::new(), input, position })
+                let stream =
+                    Source { name: name.clone(), files: Vec::new(), beside: None, input, position };
+                Packed::stream(stream)
             }
         };
-        let input = Input::Packed(packed);
-        Source { name, files, input, position: 0 }
+        let input = Input::Packed(Box::new(packed));
+        Source { name, files, beside, input, position: 0 }
     }
 
     /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,
