@@ -86,3 +86,42 @@ impl Packed {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    use super::*;
+
+    /// Yields one byte at a time, and is interrupted before each byte.
+    struct Interrupted<'a> {
+        rest: &'a [u8],
+        is_next: bool,
+    }
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.is_next = !self.is_next;
+            match self.is_next {
+                true => Err(rustix::io::Errno::INTR.into()),
+                false => self.rest.read(&mut buffer[..1]),
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupted_stream_is_read_to_its_end() {
+        let member = |bytes: &[u8]| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        let packed = [member(b"one"), member(b"two"), vec![0x1f]].concat();
+        let mut read = Vec::new();
+        let stream = Interrupted { rest: &packed, is_next: false };
+        Gunzip::new(stream).read_to_end(&mut read).unwrap();
+        assert_eq!(read, b"onetwo");
+    }
+}

@@ -96,7 +96,8 @@ impl Source {
             }
         };
         let own = self.files.first().ok_or_else(|| {
-            let why = "names other files in its folder, so it must be a file, not a stream or memory";
+            let why =
+                "names other files in its folder, so it must be a file, not a stream or memory";
             Problem::unsupported(why)
         })?;
         open(own).map_err(|problem| Problem::beside(name, problem))
