@@ -37,7 +37,7 @@ enum Input {
     File { file: File, length: u64 },
     Memory(Cursor<Vec<u8>>),
     Concatenated(Concatenated),
-    Packed(Packed),
+    Packed(Box<Packed>),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -112,7 +112,7 @@ impl Source {
                 Packed::stream(Source { name: name.clone(), files: Vec::new(), input, position })
             }
         };
-        let input = Input::Packed(packed);
+        let input = Input::Packed(Box::new(packed));
         Source { name, files, input, position: 0 }
     }
 
