@@ -22,8 +22,8 @@ pub(crate) struct Gunzip<R>(Option<Member<R>>);
 type Member<R> = GzDecoder<Chain<&'static [u8], BufReader<R>>>;
 
 impl<R: Read> Gunzip<R> {
-    pub(crate) fn new(packed: R) -> Gunzip<R> {
-        Gunzip(Some(GzDecoder::new((&[][..]).chain(BufReader::new(packed)))))
+    pub(crate) fn new(compressed: R) -> Gunzip<R> {
+        Gunzip(Some(GzDecoder::new((&[][..]).chain(BufReader::new(compressed)))))
     }
 
     /// Begins with the next member, if there is one.
@@ -55,7 +55,7 @@ impl<R: Read> Read for Gunzip<R> {
 }
 
 /// The rest of a file, memory or a stream, which is gzip data.
-pub(crate) struct Packed {
+pub(crate) struct GzipData {
     /// The file or the memory; `None` for a stream.
     pub(crate) blob: Option<Arc<dyn Blob>>,
     /// The offset at which the gzip data begins.
@@ -63,14 +63,14 @@ pub(crate) struct Packed {
     pub(crate) reader: Gunzip<Box<dyn Read + Send>>,
 }
 
-impl Packed {
-    pub(crate) fn new(blob: Arc<dyn Blob>, start: u64) -> Packed {
+impl GzipData {
+    pub(crate) fn new(blob: Arc<dyn Blob>, start: u64) -> GzipData {
         let reader = Box::new(Sequential::at(Arc::clone(&blob), start));
-        Packed { blob: Some(blob), start, reader: Gunzip::new(reader) }
+        GzipData { blob: Some(blob), start, reader: Gunzip::new(reader) }
     }
 
-    pub(crate) fn stream(rest: impl Read + Send + 'static) -> Packed {
-        Packed { blob: None, start: 0, reader: Gunzip::new(Box::new(rest)) }
+    pub(crate) fn stream(rest: impl Read + Send + 'static) -> GzipData {
+        GzipData { blob: None, start: 0, reader: Gunzip::new(Box::new(rest)) }
     }
 
     /// Returns the size of the gzip data, if it is known.
@@ -82,7 +82,7 @@ impl Packed {
     /// Goes back to the first byte, unless this is a stream.
     pub(crate) fn restart(&mut self) {
         if let Some(blob) = self.blob.take() {
-            *self = Packed::new(blob, self.start);
+            *self = GzipData::new(blob, self.start);
         }
     }
 }

@@ -42,7 +42,7 @@ impl Uncompressed {
         trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
-        if source.is_packed() {
+        if source.is_gzip() {
             header.data_offset = None;
         }
         let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
@@ -117,7 +117,7 @@ impl Uncompressed {
             TrailingBytes::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
             }
-            TrailingBytes::Ignored if self.source.is_packed() => self.source.read_on(),
+            TrailingBytes::Ignored if self.source.is_gzip() => self.source.read_on(),
             _ => Ok(()),
         }
     }
