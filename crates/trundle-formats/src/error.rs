@@ -298,7 +298,7 @@ pub(crate) fn in_bytes(count: u64) -> String {
 }
 
 /// Formats names for messages: their number, and the first ones.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
         0 => "none".to_owned(),

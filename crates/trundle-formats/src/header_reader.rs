@@ -61,11 +61,33 @@ impl<'a> HeaderReader<'a> {
     /// # Errors
     /// The errors of [`HeaderReader::bytes`], also if the source ends before the line does.
     pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
+        self.read_line(|reader| reader.bytes(part, 1))
+    }
+
+    /// Reads the next line like [`HeaderReader::line`], which may also end with the source. At the end of the source,
+    /// the line is empty.
+    ///
+    /// # Errors
+    /// [`Problem::Unsupported`] beyond the limit.
+    pub(crate) fn line_or_end(&mut self) -> Result<Vec<u8>, Problem> {
+        self.read_line(|reader| {
+            let mut byte = Vec::new();
+            let most = reader.advance(1)? as u64;
+            (&mut reader.input).take(most).read_to_end(&mut byte).map_err(Problem::reading)?;
+            Ok(byte)
+        })
+    }
+
+    /// Reads a line by a function that returns the next byte, or none at the end.
+    fn read_line(
+        &mut self,
+        next: impl Fn(&mut Self) -> Result<Vec<u8>, Problem>,
+    ) -> Result<Vec<u8>, Problem> {
         let mut line = Vec::new();
         loop {
-            match self.array(part)? {
-                [b'\n'] => break,
-                [byte] => line.push(byte),
+            match next(self)?[..] {
+                [] | [b'\n', ..] => break,
+                [byte, ..] => line.push(byte),
             }
         }
         if line.last() == Some(&b'\r') {

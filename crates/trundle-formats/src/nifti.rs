@@ -152,7 +152,10 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let mut name = source.name().to_owned();
     if source.peek(GZIP_MAGIC.len())? == GZIP_MAGIC {
         source = source.gunzip();
-        name.truncate(name.strip_suffix(".nii").map_or(name.len(), str::len));
+        let ending = name.len().saturating_sub(".nii".len());
+        if name.get(ending..).is_some_and(|ending| ending.eq_ignore_ascii_case(".nii")) {
+            name.truncate(ending);
+        }
     }
     let fields = Fields::read(&mut source)?;
     fields.check_magic()?;

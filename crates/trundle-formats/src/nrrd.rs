@@ -1,11 +1,11 @@
 //! NRRD, the format for rasters of the library Teem. A file has one tensor, after a text header that ends with an empty
-//! line.
+//! line, or with the file if the data is in another file.
 //!
 //! Data of every type is read, uncompressed or compressed with gzip (`encoding: raw`, `gzip`), after the header or in
 //! one other file in the folder of the header or below it (`data file`). NRRD lists the fastest axis first, so the sizes
-//! are reversed. Pairs (`key:=value`) become metadata. Fields about the space around the tensor,
-//! such as spacings and directions, are skipped. Unknown fields are refused, as in Teem. Names and keywords are
-//! case-insensitive. Bytes after the data are ignored.
+//! are reversed. Pairs (`key:=value`) become metadata. Fields about the space around the tensor, such as spacings and
+//! directions, are skipped. Unknown fields are refused, as in Teem. Names and keywords are case-insensitive. Bytes after
+//! the data are ignored.
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
@@ -73,10 +73,10 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let lines = Lines::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
-    let (is_gzip, data_file) = (lines.is_gzip()?, lines.data_file()?);
+    let (is_gzip, data_file) = (lines.is_gzip()?, lines.data_file()?.map(str::to_owned));
     let (element, shape) = (lines.element()?, lines.shape()?);
     let skipped = lines.byte_skip()?;
-    let (mut source, mut start) = match data_file {
+    let (mut source, mut start) = match &data_file {
         Some(file) => (source.open_beside(file)?, 0),
         None => (source, end),
     };
@@ -88,10 +88,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         Problem::header(format!("\"byte skip\" is {skipped}, too far to be addressed"))
     })?;
     let mut header = Header::row_major(name, element, shape, Some(start))?;
-    header.annotations.unread = lines.left_out.clone();
+    header.annotations.unread = lines.left_out;
     let header = hint.apply(header)?;
-    let opened =
-        Uncompressed::one(header, lines.pairs.clone(), start, source, TrailingBytes::Ignored);
+    let opened = Uncompressed::one(header, lines.pairs, start, source, TrailingBytes::Ignored);
     match data_file {
         Some(file) => Ok(opened.map_err(|problem| Problem::beside(file, problem))?),
         None => Ok(opened?),
@@ -111,8 +110,12 @@ impl Lines {
         const PART: &str = "the header";
         check_magic(reader)?;
         let mut lines = Lines::default();
-        loop {
-            let line = reader.line(PART)?;
+        while !lines.name_files() {
+            // If the data is in another file, an empty line is optional.
+            let line = match lines.field("datafile") {
+                Some(_) => reader.line_or_end()?,
+                None => reader.line(PART)?,
+            };
             if line.is_empty() {
                 break;
             }
@@ -156,6 +159,11 @@ impl Lines {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
     }
 
+    /// Returns whether the following lines are names of files.
+    fn name_files(&self) -> bool {
+        self.field("datafile").and_then(|file| file.split(' ').next()) == Some("LIST")
+    }
+
     fn needed(&self, name: &str) -> Result<&str, Problem> {
         self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
@@ -180,7 +188,7 @@ impl Lines {
         }
         let file = self.field("datafile");
         let is_pattern = |file: &str| file.contains('%') && file.split_whitespace().count() >= 4;
-        match file.filter(|file| is_pattern(file) || file.split(' ').next() == Some("LIST")) {
+        match file.filter(|file| self.name_files() || is_pattern(file)) {
             Some(files) => Err(Problem::Unsupported(format!(
                 "the data is in several files (\"{files}\"): only one file is read"
             ))),

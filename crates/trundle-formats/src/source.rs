@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::concatenated::Concatenated;
 use crate::error::is_stream;
-use crate::gunzip::{MOST_INFLATED, Packed};
+use crate::gunzip::{GzipData, MOST_INFLATED};
 use crate::names::check_relative;
 use crate::output::folder_of;
 use crate::{Blob, Problem, is_url};
@@ -28,6 +28,8 @@ pub(crate) struct Source {
     name: String,
     /// The paths of the files with the bytes; empty for memory and streams.
     files: Vec<PathBuf>,
+    /// The name of this file in the file that names it.
+    beside: Option<String>,
     input: Input,
     /// The offset from the start of the input, in bytes.
     position: u64,
@@ -37,7 +39,7 @@ enum Input {
     File { file: File, length: u64 },
     Memory(Cursor<Vec<u8>>),
     Concatenated(Concatenated),
-    Packed(Packed),
+    Gzip(Box<GzipData>),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -60,17 +62,18 @@ impl Source {
             return Ok(Source::stream(&name, Box::new(file)));
         }
         let input = Input::File { file, length: metadata.len() };
-        Ok(Source { name: name.into_owned(), files: vec![path.to_owned()], input, position: 0 })
+        let (name, files) = (name.into_owned(), vec![path.to_owned()]);
+        Ok(Source { name, files, beside: None, input, position: 0 })
     }
 
     pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
         let input = Input::Stream(reader);
-        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
+        Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
         let input = Input::Memory(Cursor::new(bytes));
-        Source { name: name.to_owned(), files: Vec::new(), input, position: 0 }
+        Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
     /// Opens a file that this one names: a file in the folder of this one, or below it. A link may only lead to the
@@ -83,18 +86,29 @@ impl Source {
             // In a cache such as Hugging Face's, each file is a link, and all lead to one folder.
             let folders = [real(folder_of(own))?, folder_of(&real(own)?).to_owned()];
             if !folders.iter().any(|folder| found.starts_with(folder)) {
-                return Err(Problem::unsupported("is a link that leads out of its folder"));
+                return Err(Problem::unsupported(
+                    "is a link that leads out of its folder: replace it by a copy of the file",
+                ));
             }
             match found.is_file() {
-                true => Source::open(&found),
+                true => Ok(Source { beside: Some(name.to_owned()), ..Source::open(&found)? }),
                 false => Err(Problem::unsupported("is not a file")),
             }
         };
         let own = self.files.first().ok_or_else(|| {
-            let why = "names other files in its folder, so it must be a file, not a stream";
+            let why =
+                "names other files in its folder, so it must be a file, not a stream or memory";
             Problem::unsupported(why)
         })?;
         open(own).map_err(|problem| Problem::beside(name, problem))
+    }
+
+    /// Adds the name of this file to a problem if another file names it. Errors of writing concern an output.
+    pub(crate) fn named(&self, problem: Problem) -> Problem {
+        match (&self.beside, problem) {
+            (_, problem @ Problem::Io { doing: "write", .. }) | (None, problem) => problem,
+            (Some(name), problem) => Problem::beside(name, problem),
+        }
     }
 
     /// Returns a source with the same name and other files.
@@ -104,26 +118,28 @@ impl Source {
 
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
-        let Source { name, files, input, position } = self;
-        let packed = match input {
-            Input::File { file, .. } => Packed::new(Arc::new(file), position),
-            Input::Memory(bytes) => Packed::new(Arc::new(bytes), position),
+        let Source { name, files, beside, input, position } = self;
+        let data = match input {
+            Input::File { file, .. } => GzipData::new(Arc::new(file), position),
+            Input::Memory(bytes) => GzipData::new(Arc::new(bytes), position),
             input => {
-                Packed::stream(Source { name: name.clone(), files: Vec::new(), input, position })
+                let stream =
+                    Source { name: name.clone(), files: Vec::new(), beside: None, input, position };
+                GzipData::stream(stream)
             }
         };
-        let input = Input::Packed(packed);
-        Source { name, files, input, position: 0 }
+        let input = Input::Gzip(Box::new(data));
+        Source { name, files, beside, input, position: 0 }
     }
 
     /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,
-    /// unless they are [compressed](Source::is_packed).
+    /// unless they are [compressed](Source::is_gzip).
     pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
             Input::Memory(bytes) => Some(bytes),
             Input::Concatenated(bytes) => Some(bytes),
-            Input::Packed(packed) => packed.blob.as_deref(),
+            Input::Gzip(data) => data.blob.as_deref(),
             Input::Stream(_) => None,
         }
     }
@@ -134,7 +150,7 @@ impl Source {
             Input::File { file, .. } => Some(Arc::new(file)),
             Input::Memory(bytes) => Some(Arc::new(bytes)),
             Input::Concatenated(bytes) => Some(Arc::new(bytes)),
-            Input::Packed(_) | Input::Stream(_) => None,
+            Input::Gzip(_) | Input::Stream(_) => None,
         }
     }
 
@@ -144,14 +160,14 @@ impl Source {
     }
 
     /// Returns whether the bytes are decompressed while they are read.
-    pub(crate) fn is_packed(&self) -> bool {
-        matches!(self.input, Input::Packed(_))
+    pub(crate) fn is_gzip(&self) -> bool {
+        matches!(self.input, Input::Gzip(_))
     }
 
     /// Returns the most bytes to which the input can decompress, if it is compressed and its length is known.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         match &self.input {
-            Input::Packed(packed) => Some(packed.bytes()?.saturating_mul(MOST_INFLATED)),
+            Input::Gzip(data) => Some(data.bytes()?.saturating_mul(MOST_INFLATED)),
             _ => None,
         }
     }
@@ -167,7 +183,7 @@ impl Source {
             Input::File { length, .. } => Some(*length),
             Input::Memory(bytes) => Some(bytes.get_ref().len() as u64),
             Input::Concatenated(bytes) => bytes.bytes().ok(),
-            Input::Packed(_) | Input::Stream(_) => None,
+            Input::Gzip(_) | Input::Stream(_) => None,
         }
     }
 
@@ -180,17 +196,17 @@ impl Source {
                 self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
             }
             Input::Concatenated(_) => self.position = offset,
-            Input::Packed(packed) if is_behind && packed.blob.is_some() => {
-                packed.restart();
+            Input::Gzip(data) if is_behind && data.blob.is_some() => {
+                data.restart();
                 self.position = 0;
             }
-            Input::Packed(_) | Input::Stream(_) if is_behind => {
+            Input::Gzip(_) | Input::Stream(_) if is_behind => {
                 return Err(Problem::reading(io::Error::new(
                     io::ErrorKind::NotSeekable,
                     format!("a stream at byte {} cannot go to byte {offset}", self.position),
                 )));
             }
-            Input::Packed(_) | Input::Stream(_) => {}
+            Input::Gzip(_) | Input::Stream(_) => {}
         }
         let between = offset - self.position;
         io::copy(&mut self.take(between), &mut io::sink()).map_err(Problem::reading)?;
@@ -325,7 +341,7 @@ impl Read for Source {
             Input::File { file, .. } => file.read(buffer)?,
             Input::Memory(memory) => memory.read(buffer)?,
             Input::Concatenated(bytes) => bytes.read_at(buffer, self.position)?,
-            Input::Packed(packed) => packed.reader.read(buffer)?,
+            Input::Gzip(data) => data.reader.read(buffer)?,
             Input::Stream(reader) => reader.read(buffer)?,
         };
         self.position += read as u64;

@@ -42,7 +42,7 @@ impl Uncompressed {
         trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
-        if source.is_packed() {
+        if source.is_gzip() {
             header.data_offset = None;
         }
         let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
@@ -73,8 +73,8 @@ impl Uncompressed {
         let expected = start.saturating_add(bytes);
         if let Some(most) = source.most_bytes().filter(|most| *most < expected) {
             return Err(Problem::Malformed(format!(
-                "the gzip data should have {}, but is too short for more than {most}",
-                in_bytes(expected)
+                "truncated: the tensor ends at byte {expected}, but the gzip data decompresses to at most {}",
+                in_bytes(most)
             )));
         }
         Ok(Box::new(Uncompressed { listing, source, start, bytes, trailing }))
@@ -85,12 +85,31 @@ impl Uncompressed {
         (self.listing, self.source.into_blob())
     }
 
+    fn read(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        self.seek_to(index)?;
+        let data = self.source.read_data(self.listing.headers[index].data_bytes, progress)?;
+        self.check_end(index, data.len() as u64)?;
+        Ok(data)
+    }
+
+    fn write(
+        &mut self,
+        index: usize,
+        out: &mut dyn Write,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Problem> {
+        self.seek_to(index)?;
+        let bytes = self.listing.headers[index].data_bytes as u64;
+        let copied = copy(&mut self.source, bytes, out, progress)?;
+        self.check_end(index, copied)
+    }
+
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
         self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
-    /// Checks the length of a stream after the data of the tensor at `index`. If gzip data ends there, this checks its
-    /// CRC-32 too.
+    /// Checks the length of a stream after the data of the tensor at `index`. Reads gzip data to its end, because the
+    /// CRC-32 follows all of the data.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();
@@ -98,7 +117,7 @@ impl Uncompressed {
             TrailingBytes::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
             }
-            TrailingBytes::Ignored if self.source.is_packed() => self.source.ends().map(drop),
+            TrailingBytes::Ignored if self.source.is_gzip() => self.source.read_on(),
             _ => Ok(()),
         }
     }
@@ -138,10 +157,7 @@ impl Contents for Uncompressed {
     }
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        self.seek_to(index)?;
-        let data = self.source.read_data(self.listing.headers[index].data_bytes, progress)?;
-        self.check_end(index, data.len() as u64)?;
-        Ok(data)
+        self.read(index, progress).map_err(|problem| self.source.named(problem))
     }
 
     fn copy_to(
@@ -150,9 +166,6 @@ impl Contents for Uncompressed {
         out: &mut dyn Write,
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
-        self.seek_to(index)?;
-        let bytes = self.listing.headers[index].data_bytes as u64;
-        let copied = copy(&mut self.source, bytes, out, progress)?;
-        self.check_end(index, copied)
+        self.write(index, out, progress).map_err(|problem| self.source.named(problem))
     }
 }

@@ -2,6 +2,8 @@
 //! files.
 
 use std::io::Write;
+#[cfg(unix)]
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -220,11 +222,17 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     }
     dir.write("z.nii", &nifti(&tensor, 0.25));
     dir.write("g.nii.gz", &gzip(&nifti(&tensor, 0.5)));
+    let mut damaged = gzip(&[nifti(&tensor, 0.0), vec![7; 100_000]].concat());
+    let crc = damaged.len() - 8;
+    damaged[crc] ^= 1;
+    dir.write("d.nii.gz", &damaged);
     let scaled = "  x: scl_slope is 0.5 in x.nii, 0.25 in z.nii\n";
     for (args, code, words) in [
         ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
         ("info x.nii.gz", 3, "is compressed with gzip, and is not a NIfTI image: gunzip it"),
         ("plan flip g.nii.gz --axes 0 -o y.npy --tasks p.json", 3, "compressed files do not"),
+        ("convert d.nii.gz -o y.npy", 3, "d.nii.gz: cannot read: the gzip data is damaged: "),
+        ("flip d.nii.gz --axes 0 -o y.npy --max-mem 8K", 3, "the gzip data is damaged: "),
         ("flip x.nii --axes 0 -o y.nii", 3, "reads format nii but cannot write it"),
         ("flip x.nrrd --axes 0 -o y.nrrd", 3, "reads format nrrd but cannot write it"),
         ("flip x.npy --axes 0 -o y.gguf", 3, "reads format gguf but cannot write it"),
@@ -234,5 +242,37 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
         assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:?}");
         assert!(run.stderr.contains(words), "{args:?}: {run:?}");
         assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
+        assert!(!dir.path("y.npy").exists(), "{args:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_of_more_shards_than_files_may_be_open_is_refused() {
+    let dir = Workdir::new();
+    let header = r#"{"NAME":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    let mut map = Vec::new();
+    for number in 0..200 {
+        let text = header.replace("NAME", &format!("t{number}"));
+        let length = (text.len() as u64).to_le_bytes();
+        let shard = format!("{number}.safetensors");
+        dir.write(&shard, &[&length[..], text.as_bytes(), &[number]].concat());
+        map.push(format!(r#""t{number}":"{shard}""#));
+    }
+    let index = format!(r#"{{"weight_map":{{{}}}}}"#, map.join(","));
+    dir.write("m.safetensors.index.json", index.as_bytes());
+    for (limit, code, words) in [
+        (64, 1, "all 200 shards are open at once, so raise the limit with ulimit -n 512\n"),
+        (512, 0, ""),
+    ] {
+        let script = format!("ulimit -n {limit} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle"), "convert"]);
+        command.args(["m.safetensors.index.json", "-o", "m.safetensors"]);
+        let output = command.current_dir(dir.path("")).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.ends_with(words), "{stderr}");
+        assert_eq!(dir.path("m.safetensors").exists(), code == 0);
     }
 }

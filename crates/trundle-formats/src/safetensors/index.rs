@@ -1,11 +1,11 @@
 //! The index of a sharded checkpoint: a JSON file that names the .safetensors file of each tensor.
 //!
-//! An index is read as one file with the tensors that it lists, shard by shard in the order of the shards' names. Other
-//! tensors of a shard are left out. Shards must be in the folder of the index or below it. The metadata of the index
+//! An index is read as one file with the tensors that it lists, shard by shard in the order of the shards' names. A
+//! warning names other tensors of a shard. Shards must be in the folder of the index or below it. The metadata of the index
 //! and of its shards is merged, without the totals, which follow from the tensors.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -16,6 +16,7 @@ use super::header::Pairs;
 use super::{FORMAT, MAX_HEADER_BYTES, open_with};
 use crate::concatenated::Concatenated;
 use crate::contents::{Contents, Listing};
+use crate::error::listed;
 use crate::header::checked_offset;
 use crate::names::check_unique;
 use crate::source::Source;
@@ -34,6 +35,12 @@ pub(crate) const INDEX: Format = Format {
 
 /// The metadata of an index that follows from its tensors.
 const TOTALS: [&str; 2] = ["total_size", "total_parameters"];
+
+/// `EMFILE` on Linux, macOS and BSD.
+const TOO_MANY_FILES: i32 = 24;
+
+/// The number of files that are enough besides the shards.
+const OTHER_FILES: usize = 64;
 
 #[derive(Deserialize)]
 struct Index {
@@ -60,9 +67,14 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     metadata.retain(|key, _| !TOTALS.contains(&&key[..]));
     let unread = unknown.into_iter().map(|(key, _)| key).collect();
     let mut merged = Merged { metadata, unread, ..Merged::default() };
+    let number = shards.len();
     for (name, listed) in shards {
-        let shard = source.open_beside(name)?;
+        let shard = source.open_beside(name).map_err(|problem| with_limit(problem, number))?;
         merged.push(name, &listed, shard).map_err(|problem| Problem::beside(name, problem))?;
+    }
+    if !merged.unlisted.is_empty() {
+        let tensors = listed(&merged.unlisted);
+        merged.unread.push(format!("tensors that the index does not list ({tensors})"));
     }
     let pair = |(key, value)| match value {
         Value::String(text) => (key, text),
@@ -76,6 +88,23 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     };
     let source = source.with_files(merged.names.into_keys().collect(), merged.data);
     Ok(Uncompressed::new(listing, 0, source, TrailingBytes::Ignored)?)
+}
+
+/// Adds the number of shards to the error that too many files are open.
+fn with_limit(problem: Problem, shards: usize) -> Problem {
+    match problem {
+        Problem::Beside { file, problem } => Problem::beside(file, with_limit(*problem, shards)),
+        Problem::Io { source, doing }
+            if cfg!(unix) && source.raw_os_error() == Some(TOO_MANY_FILES) =>
+        {
+            let source = io::Error::other(format!(
+                "{source}: all {shards} shards are open at once, so raise the limit with ulimit -n {}",
+                (shards + OTHER_FILES).next_power_of_two()
+            ));
+            Problem::Io { source, doing }
+        }
+        other => other,
+    }
 }
 
 impl Index {
@@ -100,6 +129,8 @@ struct Merged {
     headers: Vec<Header>,
     metadata: Map<String, Value>,
     unread: Vec<String>,
+    /// The tensors that the index does not list.
+    unlisted: Vec<String>,
     data: Concatenated,
     /// The name of each shard by its path.
     names: BTreeMap<PathBuf, String>,
@@ -119,7 +150,9 @@ impl Merged {
         }
         let (Listing { mut headers, metadata, .. }, file) =
             open_with(shard, &TensorHint::default())?.into_parts();
-        headers.retain(|header| listed.contains(&header.name[..]));
+        for other in headers.extract_if(.., |header| !listed.contains(&header.name[..])) {
+            self.unlisted.push(format!("{} of {name}", other.name));
+        }
         let found: HashSet<&str> = headers.iter().map(|header| &header.name[..]).collect();
         if let Some(missing) = listed.difference(&found).min() {
             return Err(Problem::Malformed(format!(
@@ -127,7 +160,7 @@ impl Merged {
             )));
         }
         let file = file.ok_or_else(|| Problem::unsupported("is not a file"))?;
-        let begin = self.data.push(file).map_err(Problem::reading)?;
+        let begin = self.data.push(name, file).map_err(Problem::reading)?;
         for header in headers {
             let offset = header.data_offset.unwrap_or_default();
             let data_offset = Some(checked_offset(&header.name, begin, offset)?);

@@ -299,9 +299,11 @@ fn what_gzip_has_compressed_is_read() {
             gzip(&bytes),
             [gzip(&bytes[..half]), gzip(&[]), gzip(&bytes[half..])].concat(),
             [gzip(&bytes), vec![0; 512]].concat(),
+            [gzip(&bytes), vec![0x1f]].concat(),
+            [gzip(&bytes), vec![0x1f, 0x8c, 8]].concat(),
             gzip(&[&bytes[..], &[7; 100_000]].concat()),
         ] {
-            let path = folder.path().join("image.nii.gz");
+            let path = folder.path().join("image.NII.GZ");
             std::fs::write(&path, &packed).unwrap();
             let opened = [TensorFile::open(&path), open(packed.clone())];
             for (mut file, name) in opened.into_iter().zip(["image", "x"]) {
@@ -329,6 +331,8 @@ fn damaged_or_short_gzip_data_is_refused() {
     let image = image(1);
     let short = gzip(&Image { data_bytes: 23, ..image.clone() }.bytes());
     let mut cases = support::damaged_gzip(&gzip(&image.bytes()));
+    // The CRC-32 is checked although other bytes precede it.
+    cases.extend(support::damaged_gzip(&gzip(&[&image.bytes()[..], &[7; 100_000]].concat())));
     cases.push((short, "truncated: the data should have 24 bytes, but has 23"));
     for (packed, words) in cases {
         for opened in [open(packed.clone()), stream(nifti(), packed.clone())] {
@@ -342,7 +346,9 @@ fn damaged_or_short_gzip_data_is_refused() {
     let most = 1032 * packed;
     assert_eq!(
         said,
-        format!("the gzip data should have 900000352 bytes, but is too short for more than {most}")
+        format!(
+            "truncated: the tensor ends at byte 900000352, but the gzip data decompresses to at most {most} bytes"
+        )
     );
     assert!(refusal(gzip(b"too short")).starts_with("not a NIfTI file: "));
     let folder = tempfile::tempdir().unwrap();

@@ -135,7 +135,7 @@ fn gzip_data_is_read() {
     }
     let lines = ["type: uchar", "dimension: 1", "sizes: 900000000", "encoding: gzip"];
     let said = refusal([file(&lines, 0), gzip(&[0; 9])].concat());
-    assert!(said.starts_with("the gzip data should have 900000000 bytes, but is too"), "{said}");
+    assert!(said.starts_with("truncated: the tensor ends at byte 900000000, but the"), "{said}");
 }
 
 #[test]
@@ -150,13 +150,30 @@ fn data_in_another_file_is_read() {
         ("encoding: gzip", "DataFile: below/x y.raw.gz", true),
     ] {
         let header = [&instead("encoding", encoding)[..], &["byte skip: 2", line]].concat();
-        std::fs::write(path("image.nhdr"), file(&header, 0)).unwrap();
+        // Teem writes no empty line.
+        for end in ["\n\n", "\n", "", "\r\n"] {
+            let header = format!("NRRD0004\n{}{end}", header.join("\n"));
+            std::fs::write(path("image.nhdr"), header).unwrap();
+            let mut opened = TensorFile::open(&path("image.nhdr")).unwrap();
+            let x = &opened.headers()[0];
+            assert_eq!((&x.name[..], x.data_offset), ("image", (!is_packed).then_some(2)));
+            assert_eq!(support::read(&mut opened).unwrap(), [[0, 1, 2, 3, 4, 5]]);
+            let name = path(line.split_once(": ").unwrap().1);
+            assert_eq!(opened.data_files(), [name.canonicalize().unwrap()]);
+        }
+    }
+    let header = [&instead("encoding", "encoding: gzip")[..], &["data file: d.gz"]].concat();
+    std::fs::write(path("image.nhdr"), file(&header, 0)).unwrap();
+    let mut damaged = support::damaged_gzip(&gzip(&[0, 1, 2, 3, 4, 5]));
+    damaged.push((gzip(&[0; 5]), "truncated: the data should have 6 bytes, but has 5"));
+    for (packed, words) in damaged {
+        std::fs::write(path("d.gz"), packed).unwrap();
         let mut opened = TensorFile::open(&path("image.nhdr")).unwrap();
-        let x = &opened.headers()[0];
-        assert_eq!((&x.name[..], x.data_offset), ("image", (!is_packed).then_some(2)));
-        assert_eq!(support::read(&mut opened).unwrap(), [[0, 1, 2, 3, 4, 5]]);
-        let name = path(line.split_once(": ").unwrap().1);
-        assert_eq!(opened.data_files(), [name.canonicalize().unwrap()]);
+        let loaded = opened.load(0, &mut |_| ()).unwrap_err().problem;
+        let copied = opened.copy_to(0, &mut Vec::new(), &mut |_| ()).unwrap_err().problem;
+        for said in [loaded.to_string(), copied.to_string()] {
+            assert!(said.starts_with("file \"d.gz\": ") && said.contains(words), "{said}");
+        }
     }
     std::fs::write(path("short.raw"), [0; 5]).unwrap();
     for (name, words) in [
@@ -164,7 +181,8 @@ fn data_in_another_file_is_read() {
         ("/x.raw", "file \"/x.raw\": its name is an absolute path"),
         ("a/../../x.raw", "file \"a/../../x.raw\": its name leads out of its folder"),
         ("below", "file \"below\": is not a file"),
-        ("LIST", "the data is in several files (\"LIST\"): only one file is read"),
+        ("LIST\nd0.raw\nd1.raw", "the data is in several files (\"LIST\"): only one file is read"),
+        ("LIST 2\na: b", "the data is in several files (\"LIST 2\"): only one file is read"),
         ("x%03d.raw 1 9 1", "several files (\"x%03d.raw 1 9 1\"): only one file is read"),
         ("short.raw", "file \"short.raw\": truncated: the data should have 6 bytes, but has 5"),
     ] {
@@ -174,7 +192,10 @@ fn data_in_another_file_is_read() {
         assert!(said.contains(words), "{said}");
     }
     let said = refusal(file(&with(&["data file: x.raw"]), 6));
-    assert_eq!(said, "names other files in its folder, so it must be a file, not a stream");
+    assert_eq!(
+        said,
+        "names other files in its folder, so it must be a file, not a stream or memory"
+    );
 }
 
 #[test]

@@ -398,6 +398,7 @@ fn an_index_has_the_listed_tensors_of_its_shards() {
     let folder = Checkpoint::new(["{}", "{}"]);
     let mut opened = folder.map(MAP).unwrap();
     assert_eq!(opened.format().name(), "safetensors-index");
+    assert_eq!(opened.unread(), ["tensors that the index does not list (1: c of one.safetensors)"]);
     let expected = [("c", [0, 1]), ("d", [2, 3]), ("b", [2, 3]), ("a", [4, 5])];
     let expected = expected.map(|(name, data)| (name.to_owned(), data.to_vec()));
     assert_eq!(read(&mut opened).unwrap(), expected);
@@ -424,6 +425,13 @@ fn an_index_has_the_listed_tensors_of_its_shards() {
         let now = folder.map(MAP).unwrap().blob().unwrap().identity().unwrap().unwrap();
         assert!(now != before);
     }
+    // A shard that becomes shorter.
+    let mut opened = folder.map(MAP).unwrap();
+    let shard = fs::File::options().write(true).open(folder.path("one.safetensors")).unwrap();
+    shard.set_len(lengths[1] - 1).unwrap();
+    let said = opened.load(3, &mut |_| ()).unwrap_err().problem.to_string();
+    assert_eq!(said, r#"cannot read: file "one.safetensors": is shorter now"#);
+    shard.set_len(lengths[1]).unwrap();
     // Another name, and a hint.
     let path = folder.path("m.safetensors.index.fp16.json");
     fs::rename(folder.path("m.safetensors.index.json"), &path).unwrap();
@@ -453,7 +461,14 @@ fn the_metadata_of_an_index_and_its_shards_is_merged() {
         ("trundle.axes", r#"{"d":"o i","a":"i o"}"#),
     ];
     assert_eq!(opened.metadata(), pairs(&expected));
-    assert_eq!(opened.unread(), ["more", "x of one.safetensors"]);
+    assert_eq!(
+        opened.unread(),
+        [
+            "more",
+            "x of one.safetensors",
+            "tensors that the index does not list (1: c of one.safetensors)"
+        ]
+    );
     // A record that cannot be merged is kept if it is the only one.
     let folder = Checkpoint::new([r#"{"trundle.axes":"[]"}"#, "{}"]);
     let opened = folder.map(MAP).unwrap();
@@ -508,7 +523,10 @@ fn an_index_that_its_shards_contradict_is_refused() {
     }
     let index = Format::named("safetensors-index").unwrap();
     let said = support::refusal(index, format!(r#"{{"weight_map":{{{one}}}}}"#).into_bytes());
-    assert_eq!(said, "names other files in its folder, so it must be a file, not a stream");
+    assert_eq!(
+        said,
+        "names other files in its folder, so it must be a file, not a stream or memory"
+    );
 }
 
 #[cfg(unix)]
@@ -521,7 +539,8 @@ fn shards_may_be_links_only_to_the_folder_of_the_index() {
     symlink(folder.path("one.safetensors"), cache.path("one.safetensors")).unwrap();
     let map = r#""a":"one.safetensors""#;
     let said = cache.map(map).unwrap_err().problem.to_string();
-    assert_eq!(said, r#"file "one.safetensors": is a link that leads out of its folder"#);
+    let expected = r#"file "one.safetensors": is a link that leads out of its folder: replace it by a copy of the file"#;
+    assert_eq!(said, expected);
     // A cache in which the index is a link too.
     folder.map(map).unwrap();
     fs::remove_file(cache.path("m.safetensors.index.json")).unwrap();
