@@ -394,7 +394,6 @@ def formats():
     return {
         **{ending: single(ending) for ending in singles},
         "npz, zipped again": single("npz", rezipped),
-        "nii.gz": single("nii.gz"),
         "nii.gz, zipped again": zipped,
         "nhdr": several(detached, "x.nhdr"),
         "index": several(sharded, "x.safetensors.index.json"),
