@@ -2,6 +2,7 @@
 
 mod open;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, TensorViewMut, Wi
 
 use crate::functions::moved_in_place;
 use crate::notation::{
-    self, AxisNames, NotationError, NumbersFile, Snippet, StageKind, Unfilled, quoted,
+    self, AxisNames, NotationError, NumbersFile, Snippet, Stage, StageKind, Unfilled, quoted,
 };
 use crate::plan::PlanError;
 pub use open::{OpenChain, Slot};
@@ -85,30 +86,31 @@ impl Chain {
         names: &mut AxisNames,
         mut read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
     ) -> Result<Chain, ParseError<E>> {
-        let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
-        for stage in notation::parse_named(text, names).map_err(ParseError::Notation)? {
-            let op = match stage.kind {
-                StageKind::Op(op) => op,
-                StageKind::ByFile { unfilled, file, file_span } => {
-                    let argument = unfilled.argument();
-                    match read_numbers(&unfilled, &file).map(|numbers| unfilled.fill(numbers)) {
-                        Ok(Ok(op)) => op,
-                        Ok(Err(error)) => {
-                            let message = format!("{argument} in {}: {error}", quoted(&file));
-                            let fault = notation::Fault::new(file_span, message);
-                            return Err(ParseError::Notation(fault.within(text)));
-                        }
-                        Err(error) => {
-                            let (text, span) = (text.to_owned(), file_span);
-                            return Err(ParseError::Read { argument, error, file, text, span });
-                        }
+        let mut tables = BTreeSet::new();
+        loop {
+            let (mut of_result, known_tables) = (names.clone(), tables.len());
+            let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
+            let stages = notation::parse_with_tables(text, &mut of_result, &tables);
+            for Stage { kind, span } in stages.map_err(ParseError::Notation)? {
+                let (op, argument) = match kind {
+                    StageKind::Op(op) => (op, None),
+                    StageKind::ByFile { unfilled, file, file_span } => {
+                        let start = file_span.start;
+                        let op = filled(text, &unfilled, file, file_span, &mut read_numbers)?;
+                        (op, Some(start))
                     }
-                }
-            };
-            chain.ops.push(op);
-            chain.spans.push(stage.span);
+                };
+                let is_table = matches!(&op, Op::Take(take) if take.indices().shape().rank() != 1);
+                tables.extend(argument.filter(|_| is_table));
+                chain.ops.push(op);
+                chain.spans.push(span);
+            }
+            // The files are read after the text is parsed, but indices with several axes change what later names mean.
+            if tables.len() == known_tables {
+                *names = of_result;
+                return Ok(chain);
+            }
         }
-        Ok(chain)
     }
 
     /// The operators, in order of application.
@@ -363,6 +365,27 @@ impl Chain {
 
 /// The element width of programs that serve only to compute shapes.
 const NO_BYTES: Width = Width::Bytes(0);
+
+/// Makes the operator of a stage whose lengths or indices are in a file.
+fn filled<E>(
+    text: &str,
+    unfilled: &Unfilled,
+    file: String,
+    file_span: Range<usize>,
+    mut read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
+) -> Result<Op, ParseError<E>> {
+    let argument = unfilled.argument();
+    match read_numbers(unfilled, &file).map(|numbers| unfilled.fill(numbers)) {
+        Ok(Ok(op)) => Ok(op),
+        Ok(Err(error)) => {
+            let message = format!("{argument} in {}: {error}", quoted(&file));
+            Err(ParseError::Notation(notation::Fault::new(file_span, message).within(text)))
+        }
+        Err(error) => {
+            Err(ParseError::Read { argument, error, file, text: text.to_owned(), span: file_span })
+        }
+    }
+}
 
 /// Returns, for each axis of a tensor, the corresponding axis of the first input; `None` if an axis has none.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {

@@ -1,5 +1,6 @@
 //! Parses calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
+use std::collections::BTreeSet;
 use std::ptr;
 
 use trundle_core::Op;
@@ -52,8 +53,13 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// Converts a call to a stage, and updates the axis names.
-pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
+/// Converts a call to a stage, and updates the axis names. See [`parse_with_tables`](super::parse_with_tables) for
+/// `tables`.
+pub(super) fn stage(
+    arguments: &Arguments<'_>,
+    names: &mut AxisNames,
+    tables: &BTreeSet<usize>,
+) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
         names.forget();
@@ -65,8 +71,15 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
         return Ok(Read { kind: None, is_by_number });
     };
     let kind = kind(arguments, &numbers)?;
-    if let StageKind::Op(op) = &kind {
-        names.follow(op, &numbers);
+    match &kind {
+        StageKind::Op(op) => names.follow(op, &numbers),
+        // The axes of the indices replace one axis.
+        StageKind::ByFile { unfilled: Unfilled::Take { .. }, file_span, .. }
+            if tables.contains(&file_span.start) =>
+        {
+            names.forget();
+        }
+        StageKind::ByFile { .. } => {}
     }
     Ok(Read { kind: Some(kind), is_by_number })
 }

@@ -59,6 +59,7 @@ mod side;
 mod similar;
 mod stage;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub use error::NotationError;
@@ -92,10 +93,23 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
 /// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that does not fit these
 /// names.
 pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
-    stages(text, names).map_err(|fault| fault.within(text))
+    parse_with_tables(text, names, &BTreeSet::new())
 }
 
-fn stages(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Fault> {
+/// As [`parse_named`]. A file of indices holds a list, unless `tables` has the position of its argument in `text`.
+pub(crate) fn parse_with_tables(
+    text: &str,
+    names: &mut AxisNames,
+    tables: &BTreeSet<usize>,
+) -> Result<Vec<Stage>, NotationError> {
+    stages(text, names, tables).map_err(|fault| fault.within(text))
+}
+
+fn stages(
+    text: &str,
+    names: &mut AxisNames,
+    tables: &BTreeSet<usize>,
+) -> Result<Vec<Stage>, Fault> {
     let mut cursor = Cursor::new(text);
     let mut stages = Vec::new();
     let (mut numbered, mut is_first) = (None, true);
@@ -108,7 +122,7 @@ fn stages(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Fault> {
             return Err(empty_stage(cursor.here()));
         }
         let start = cursor.at();
-        let read = stage(&mut cursor, names)?;
+        let read = stage(&mut cursor, names, tables)?;
         let span = cursor.since(start);
         check_previous(read.kind.as_ref(), &span, is_first)?;
         is_first = false;
@@ -170,7 +184,11 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
 }
 
 /// Reads one stage: a call if it begins with an operator's name and a parenthesis, otherwise a pattern.
-fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
+fn stage(
+    cursor: &mut Cursor<'_>,
+    names: &mut AxisNames,
+    tables: &BTreeSet<usize>,
+) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();
     let name_end = ahead.at();
@@ -185,7 +203,7 @@ fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> 
         // An axis may have the name of an operator, as in `roll (h w) -> h roll w`.
         if alone || !pattern::has_arrow_after_parentheses(cursor.rest()) {
             *cursor = end;
-            return call::stage(&given?, names);
+            return call::stage(&given?, names, tables);
         }
     }
     if let Some(read) = pattern::read(cursor, names) {

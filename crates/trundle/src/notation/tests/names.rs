@@ -22,8 +22,12 @@ fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
 }
 
 fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
-    let lengths = |_: &Unfilled, _: &str| Ok::<_, Infallible>(NumbersFile::list(vec![1, 2]));
-    match Chain::parse_named(text, names, lengths) {
+    let numbers = |_: &Unfilled, file: &str| {
+        let list = NumbersFile::list(vec![1, 2]);
+        let table = || NumbersFile::new(Shape::new([2, 1]).unwrap(), vec![1, 2]).unwrap();
+        Ok::<_, Infallible>(if file.starts_with("table") { table() } else { list })
+    };
+    match Chain::parse_named(text, names, numbers) {
         Ok(chain) => Ok(chain.to_string()),
         Err(error) => Err(error.to_string()),
     }
