@@ -63,6 +63,18 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
+    /// Returns whether the attributes are the same, apart from differences between formats.
+    pub fn has_same_attributes(&self, other: &Annotations) -> bool {
+        if self.attributes == other.attributes {
+            return true;
+        }
+        let [one, other] = [self, other].map(|each| attributes::with_stored(&each.attributes));
+        one.len() == other.len()
+            && one.iter().all(|(name, value)| {
+                other.get(name).is_some_and(|other| is_same(name, value, other))
+            })
+    }
+
     /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors different
     /// meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
@@ -73,7 +85,7 @@ impl Annotations {
         let difference = |attribute: &'static str| {
             let values = both.each_ref().map(|attributes| attributes.get(attribute));
             let is_same = match values {
-                [Some(one), Some(other)] => is_same(one, other),
+                [Some(one), Some(other)] => is_same(attribute, one, other),
                 [one, other] => one == other,
             };
             let values = values.map(|value| value.map(trundle_json::to_text));
@@ -83,19 +95,28 @@ impl Annotations {
     }
 }
 
-/// Compares two attribute values, apart from differences between formats: `1` is the same as `1.0`, and a list of one
-/// value as the value.
-fn is_same(one: &Value, other: &Value) -> bool {
+/// Compares two values of an attribute, apart from differences between formats: `1` is the same as `1.0`, a list of one
+/// value as the value, and a fill value in base 64 as its number.
+fn is_same(name: &str, one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| match name {
+        "_FillValue" => attributes::float_of_base64(value).map(trundle_json::of_float),
+        _ => None,
+    };
+    let [one, other] = [one, other].map(|value| number(value).unwrap_or_else(|| value.clone()));
+    is_same_value(&one, &other)
+}
+
+fn is_same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {
             one.as_f64() == other.as_f64()
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+                && one.iter().zip(other).all(|(one, other)| is_same_value(one, other))
         }
         (Value::Array(list), single) | (single, Value::Array(list)) => {
-            list.len() == 1 && is_same(&list[0], single)
+            list.len() == 1 && is_same_value(&list[0], single)
         }
         _ => one == other,
     }
