@@ -47,7 +47,7 @@ const MOST_HEAPS: usize = 64;
 /// The most bytes of strings that are read, as a multiple of the size of the file. Some strings are read several times.
 const MOST_READ: u64 = 16;
 
-/// Reads the attributes of an object. Skips attributes that are not understood.
+/// Reads the attributes of an object. Skips attributes whose names cannot be read.
 pub(crate) fn attributes(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -95,15 +95,25 @@ impl Attribute {
         let is_shared = |bit| version > 1 && flags & bit != 0;
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
         let name = String::from_utf8_lossy(&name[..end]).into_owned();
-        let message = whole(is_shared(1), kind::DATATYPE, datatype)?;
-        let datatype = Datatype::parse(&message)?;
-        let space = Dataspace::parse(&whole(is_shared(2), kind::DATASPACE, space)?, metadata)?;
-        let rest = cursor.remaining() as usize;
-        let mut data = cursor.read_bytes(rest)?.to_vec();
-        let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
-        let bytes = bytes.filter(|bytes| *bytes <= data.len() as u64);
-        let bytes = bytes.ok_or_else(|| Error::malformed("an attribute is shorter than stated"))?;
-        data.truncate(bytes as usize);
+        let mut read = || {
+            let message = whole(is_shared(1), kind::DATATYPE, datatype)?;
+            let datatype = Datatype::parse(&message)?;
+            let space = Dataspace::parse(&whole(is_shared(2), kind::DATASPACE, space)?, metadata)?;
+            let rest = cursor.remaining() as usize;
+            let mut data = cursor.read_bytes(rest)?.to_vec();
+            let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
+            let bytes = bytes.filter(|bytes| *bytes <= data.len() as u64);
+            let bytes =
+                bytes.ok_or_else(|| Error::malformed("an attribute is shorter than stated"))?;
+            data.truncate(bytes as usize);
+            Ok::<_, Error>((datatype, message, space, data))
+        };
+        // The name is known, so that a warning can name an attribute that cannot be read.
+        let (datatype, message, space, data) = read().unwrap_or_else(|error| {
+            let class = Class::Other(error.to_string());
+            let space = Dataspace { sizes: Vec::new(), most: Vec::new(), is_null: true };
+            (Datatype { width: 1, class }, Vec::new(), space, Vec::new())
+        });
         Ok(Attribute { name, datatype, message, space, data })
     }
 

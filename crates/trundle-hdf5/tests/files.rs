@@ -421,6 +421,7 @@ fn no_damaged_file_is_more_than_refused() {
         "refused.h5",
         "climate.nc",
         "new-whole.h5",
+        "typed.h5",
     ] {
         let whole = bytes_of(name);
         for case in 0..400 {

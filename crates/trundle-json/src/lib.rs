@@ -148,7 +148,7 @@ mod tests {
             ),
             (
                 "[18446744073709551615,18446744073709551616]",
-                json!([u64::MAX, "\018446744073709551616"]),
+                json!([u64::MAX, "\u{0}18446744073709551616"]),
             ),
             (
                 "[-9223372036854775808,-9223372036854775809]",
@@ -197,7 +197,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(super::float(&json!("\01000000000000000000000")), Some(1e21));
+        assert_eq!(super::float(&json!("\u{0}1000000000000000000000")), Some(1e21));
         for text in ["NaN", "", "\0NaN", "\0"] {
             assert_eq!(super::float(&of_string(text)), None, "{text:?}");
             assert_eq!(

@@ -276,7 +276,7 @@ fn json_as_python_writes_it_is_read() {
     let text = r#"{"a":NaN,"b":[1,-Infinity,{"c":Infinity}],"d":"NaN","e":123456789012345678901234567890}"#;
     let attributes = json!({
         "a": "\0NaN", "b": [1, "\0-Infinity", { "c": "\0Infinity" }], "d": "NaN",
-        "e": "\0123456789012345678901234567890",
+        "e": "\u{0}123456789012345678901234567890",
     });
     let of_v3 = json!({ "data_type": "float32", "fill_value": "F", "attributes": "A" });
     let of_v2 = json!({ "dtype": "<f4", "fill_value": "F" });

@@ -66,7 +66,7 @@ pub(super) fn encoded_attributes<'a>(
     names.filter_map(encode).collect()
 }
 
-/// Encodes an attribute as it was stored in another file; `None` if it is too large, or netCDF cannot read it.
+/// Encodes an attribute with its type in another file; `None` if it is too large, or netCDF cannot read it.
 fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
     let Stored { space, datatype, .. } = &stored;
     let is_var = datatype.class == Class::VarString;
