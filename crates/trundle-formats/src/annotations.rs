@@ -145,6 +145,10 @@ mod tests {
                 &["_FillValue"],
             ),
             (r#"{"_FillValue": "NaN"}"#, r#"{"_FillValue": 0}"#, &["_FillValue"]),
+            (r#"{"_FillValue": "AAAAAAAA+H8="}"#, r#"{"_FillValue": NaN}"#, &[]),
+            (r#"{"_FillValue": "AAAAAAAA8D8="}"#, r#"{"_FillValue": [1]}"#, &[]),
+            (r#"{"_FillValue": "AAAAAAAA8D8="}"#, r#"{"_FillValue": NaN}"#, &["_FillValue"]),
+            (r#"{"units": "AAAAAAAA8D8="}"#, r#"{"units": 1}"#, &["units"]),
             ("", r#"{"add_offset": 0.5, "_Unsigned": "true"}"#, &["add_offset", "_Unsigned"]),
             (
                 r#"{"units": "K", "calendar": "noleap"}"#,
@@ -160,6 +164,30 @@ mod tests {
         }
         let found = of(r#"{"units": "K"}"#).differences_of_meaning(&of(""));
         assert_eq!(found[0].values, [Some("\"K\"".to_owned()), None]);
+    }
+
+    #[test]
+    fn attributes_are_the_same_in_other_types_and_formats() {
+        let of = |attributes: &str| Annotations {
+            attributes: attributes.to_owned(),
+            ..Annotations::default()
+        };
+        for (one, other, is_same) in [
+            ("", "{}", true),
+            (r#"{"a":1,"b":"x"}"#, r#"{"b":["x"],"a":1.0}"#, true),
+            (r#"{"a":1}"#, r#"{"a":2}"#, false),
+            (r#"{"a":1}"#, r#"{"b":1}"#, false),
+            (r#"{"a":1}"#, r#"{"a":1,"b":1}"#, false),
+            (r#"{"a":1,"\u0000hdf5":{"a":["i4"]}}"#, r#"{"a":1}"#, true),
+            (r#"{"a":1,"\u0000hdf5":{"a":["i4"]}}"#, r#"{"a":1,"\u0000hdf5":{"a":["i8"]}}"#, true),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, "", false),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, r#"{"\u0000hdf5":{"a":["c8"]}}"#, true),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, r#"{"\u0000hdf5":{"a":["c16"]}}"#, false),
+        ] {
+            for (one, other) in [(one, other), (other, one)] {
+                assert_eq!(of(one).has_same_attributes(&of(other)), is_same, "{one} {other}");
+            }
+        }
     }
 
     #[test]

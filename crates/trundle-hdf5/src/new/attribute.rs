@@ -108,7 +108,7 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         let class = Class::Integer { is_signed: false, is_big: false };
         let longs = elements.iter().filter_map(|value| value.as_u64()).flat_map(u64::to_le_bytes);
         (Datatype { width: 8, class }, longs.collect())
-    } else if floats().all(|float| float.is_some()) {
+    } else if is_all(is_exact_as_float) {
         let class = Class::Float { kind: Float::F64, is_big: false };
         (Datatype { width: 8, class }, floats().flatten().flat_map(f64::to_le_bytes).collect())
     } else if is_all(|value| value.as_str().is_some_and(|text| !text.starts_with('\0'))) {
@@ -120,6 +120,16 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         return strings(std::iter::once(&trundle_json::to_text(value)[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
+}
+
+/// Returns whether a value is a number that a float of 64 bits can hold. Other integers are written as JSON.
+fn is_exact_as_float(value: &Value) -> bool {
+    let Some(float) = trundle_json::float(value) else { return false };
+    let whole = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    match value {
+        Value::String(text) => !text.ends_with(|last: char| last.is_ascii_digit()),
+        _ => whole.is_none_or(|whole| float as i128 == whole),
+    }
 }
 
 /// Returns the elements of a list, or of lists of equal lengths within each other, and the sizes of the axes.

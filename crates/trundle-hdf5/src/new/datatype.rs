@@ -80,8 +80,10 @@ impl Element {
                 }
             }
             Class::Integer { is_signed, .. } => {
-                let long = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-                let whole = || float().filter(|float| float.fract() == 0.0).map(|float| float as i128);
+                let long =
+                    value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+                let whole =
+                    || float().filter(|float| float.fract() == 0.0).map(|float| float as i128);
                 let long = long.or_else(whole)?;
                 let all = 1i128.checked_shl(8 * self.width as u32).filter(|_| self.width <= 8)?;
                 let least = if *is_signed { -all / 2 } else { 0 };

@@ -17,8 +17,8 @@ use hdf5_reader::checksum::jenkins_lookup3;
 
 use self::attribute::{Encoded, encoded_attributes, message};
 use self::encode::{Encoder, UNDEFINED, object_header};
-use self::heap::Heap;
 pub(crate) use self::heap::ELEMENT_BYTES;
+use self::heap::Heap;
 use self::scales::{Scales, leave_names_to_dimensions};
 use self::tree::Tree;
 use crate::SIGNATURE;
