@@ -255,7 +255,9 @@ fn attributes_of(attributes: Value, is_netcdf: bool) -> Attributes {
     let groups = BTreeMap::from([("g".to_owned(), attributes)]);
     let made =
         if is_netcdf { NewFile::of_netcdf(vec![], &groups) } else { NewFile::of(&[], &groups) };
-    open(&made.unwrap().metadata).unwrap().groups.remove("g").unwrap_or_default()
+    let read = made.and_then(|made| open(&made.metadata));
+    let mut read = read.unwrap_or_else(|error| panic!("{error}"));
+    read.groups.remove("g").unwrap_or_default()
 }
 
 #[test]
