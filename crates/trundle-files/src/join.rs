@@ -320,7 +320,7 @@ impl Tensor {
             is_new,
             same_attributes: parts
                 .iter()
-                .all(|(_, part)| part.annotations.attributes == first.annotations.attributes),
+                .all(|(_, part)| part.annotations.has_same_attributes(&first.annotations)),
             chunk,
             encoding: encoding.map(|encoding| encoding.of_axes(kept)),
             annotations,

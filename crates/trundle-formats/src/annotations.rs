@@ -63,6 +63,18 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
+    /// Returns whether the attributes are the same, apart from differences between formats.
+    pub fn has_same_attributes(&self, other: &Annotations) -> bool {
+        if self.attributes == other.attributes {
+            return true;
+        }
+        let [one, other] = [self, other].map(|each| attributes::with_stored(&each.attributes));
+        one.len() == other.len()
+            && one.iter().all(|(name, value)| {
+                other.get(name).is_some_and(|other| is_same(name, value, other))
+            })
+    }
+
     /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors different
     /// meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
@@ -73,7 +85,7 @@ impl Annotations {
         let difference = |attribute: &'static str| {
             let values = both.each_ref().map(|attributes| attributes.get(attribute));
             let is_same = match values {
-                [Some(one), Some(other)] => is_same(one, other),
+                [Some(one), Some(other)] => is_same(attribute, one, other),
                 [one, other] => one == other,
             };
             let values = values.map(|value| value.map(trundle_json::to_text));
@@ -83,19 +95,28 @@ impl Annotations {
     }
 }
 
-/// Compares two attribute values, apart from differences between formats: `1` is the same as `1.0`, and a list of one
-/// value as the value.
-fn is_same(one: &Value, other: &Value) -> bool {
+/// Compares two values of an attribute, apart from differences between formats: `1` is the same as `1.0`, a list of one
+/// value as the value, and a fill value in base 64 as its number.
+fn is_same(name: &str, one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| match name {
+        "_FillValue" => attributes::float_of_base64(value).map(trundle_json::of_float),
+        _ => None,
+    };
+    let [one, other] = [one, other].map(|value| number(value).unwrap_or_else(|| value.clone()));
+    is_same_value(&one, &other)
+}
+
+fn is_same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {
             one.as_f64() == other.as_f64()
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+                && one.iter().zip(other).all(|(one, other)| is_same_value(one, other))
         }
         (Value::Array(list), single) | (single, Value::Array(list)) => {
-            list.len() == 1 && is_same(&list[0], single)
+            list.len() == 1 && is_same_value(&list[0], single)
         }
         _ => one == other,
     }
@@ -124,6 +145,10 @@ mod tests {
                 &["_FillValue"],
             ),
             (r#"{"_FillValue": "NaN"}"#, r#"{"_FillValue": 0}"#, &["_FillValue"]),
+            (r#"{"_FillValue": "AAAAAAAA+H8="}"#, r#"{"_FillValue": NaN}"#, &[]),
+            (r#"{"_FillValue": "AAAAAAAA8D8="}"#, r#"{"_FillValue": [1]}"#, &[]),
+            (r#"{"_FillValue": "AAAAAAAA8D8="}"#, r#"{"_FillValue": NaN}"#, &["_FillValue"]),
+            (r#"{"units": "AAAAAAAA8D8="}"#, r#"{"units": 1}"#, &["units"]),
             ("", r#"{"add_offset": 0.5, "_Unsigned": "true"}"#, &["add_offset", "_Unsigned"]),
             (
                 r#"{"units": "K", "calendar": "noleap"}"#,
@@ -139,6 +164,30 @@ mod tests {
         }
         let found = of(r#"{"units": "K"}"#).differences_of_meaning(&of(""));
         assert_eq!(found[0].values, [Some("\"K\"".to_owned()), None]);
+    }
+
+    #[test]
+    fn attributes_are_the_same_in_other_types_and_formats() {
+        let of = |attributes: &str| Annotations {
+            attributes: attributes.to_owned(),
+            ..Annotations::default()
+        };
+        for (one, other, is_same) in [
+            ("", "{}", true),
+            (r#"{"a":1,"b":"x"}"#, r#"{"b":["x"],"a":1.0}"#, true),
+            (r#"{"a":1}"#, r#"{"a":2}"#, false),
+            (r#"{"a":1}"#, r#"{"b":1}"#, false),
+            (r#"{"a":1}"#, r#"{"a":1,"b":1}"#, false),
+            (r#"{"a":1,"\u0000hdf5":{"a":["i4"]}}"#, r#"{"a":1}"#, true),
+            (r#"{"a":1,"\u0000hdf5":{"a":["i4"]}}"#, r#"{"a":1,"\u0000hdf5":{"a":["i8"]}}"#, true),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, "", false),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, r#"{"\u0000hdf5":{"a":["c8"]}}"#, true),
+            (r#"{"\u0000hdf5":{"a":["c8"]}}"#, r#"{"\u0000hdf5":{"a":["c16"]}}"#, false),
+        ] {
+            for (one, other) in [(one, other), (other, one)] {
+                assert_eq!(of(one).has_same_attributes(&of(other)), is_same, "{one} {other}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 #[cfg(feature = "hdf5")]
@@ -15,7 +17,7 @@ type Attributes = serde_json::Map<String, Value>;
 
 /// The key of an entry that only files of HDF5 have.
 #[cfg(not(feature = "hdf5"))]
-pub const STORED_KEY: &str = "trundle.hdf5";
+pub const STORED_KEY: &str = "\0hdf5";
 
 /// Converts attributes to pairs of strings, for other formats. Strings that could be parsed as JSON, and all other
 /// values, become JSON.
@@ -31,7 +33,7 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
 /// Returns whether a string is unchanged in a pair of strings: it is neither JSON nor a number that JSON lacks.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 fn is_plain(text: &str) -> bool {
-    !text.starts_with('\0') && trundle_json::parse(text.as_bytes()).is_err()
+    !text.starts_with('\0') && value_of(text) == *text
 }
 
 /// Converts attributes to pairs of strings, for a format without objects. A string that contains a JSON object is
@@ -99,10 +101,17 @@ pub(crate) fn split_groups(
 
 /// Reads the pairs of [`to_metadata`].
 pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
-    let value = |text: &String| {
-        trundle_json::parse(text.as_bytes()).unwrap_or_else(|_| trundle_json::of_string(text))
+    metadata.iter().map(|(key, text)| (key.clone(), value_of(text))).collect()
+}
+
+/// Parses JSON. Other texts are strings, and so are numbers that would be written differently, such as `1e5` or
+/// `7e12345`: they can be names or versions.
+fn value_of(text: &str) -> Value {
+    let is_unchanged = |value: &Value| {
+        trundle_json::float(value).is_none() || trundle_json::to_text(value) == text
     };
-    metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
+    let value = trundle_json::parse(text.as_bytes()).ok().filter(is_unchanged);
+    value.unwrap_or_else(|| trundle_json::of_string(text))
 }
 
 /// Formats attributes as a JSON object, or as an empty string if there are none.
@@ -119,6 +128,23 @@ pub(crate) fn of_text(text: &str) -> Attributes {
     let mut attributes = object(text).unwrap_or_default();
     attributes.shift_remove(STORED_KEY);
     attributes
+}
+
+/// Parses attributes. Those that only HDF5 can represent are as a file stores them.
+pub(crate) fn with_stored(text: &str) -> Attributes {
+    let mut attributes = object(text).unwrap_or_default();
+    if let Some(Value::Object(stored)) = attributes.shift_remove(STORED_KEY) {
+        for (name, entry) in stored {
+            attributes.entry(name).or_insert(entry);
+        }
+    }
+    attributes
+}
+
+/// Decodes a fill value of floats as xarray writes it to Zarr: the bytes of an f64 in base 64.
+pub(crate) fn float_of_base64(value: &Value) -> Option<f64> {
+    let bytes = STANDARD.decode(value.as_str()?).ok()?;
+    Some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// Returns the names of attributes that only HDF5 can represent.
@@ -145,7 +171,7 @@ pub fn of_groups_only_in_hdf5(metadata: &[(String, String)]) -> Vec<String> {
 pub(crate) fn without_stored(metadata: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = metadata.iter().filter(|(key, _)| key != STORED_KEY);
     let pair = |(key, text): &(String, String)| {
-        let own = Some(text).filter(|text| key.ends_with('/') && text.contains(STORED_KEY));
+        let own = Some(text).filter(|text| key.ends_with('/') && text.contains(&STORED_KEY[1..]));
         let text = own.and_then(|text| object(text)).map_or(text.clone(), |mut own| {
             own.shift_remove(STORED_KEY);
             trundle_json::to_text(&own.into())
@@ -174,6 +200,25 @@ mod tests {
         assert_eq!(of_metadata(&pairs), all);
         assert_eq!(of_text(&to_text(&all)), all);
         assert_eq!(of_text(&to_text(&Attributes::new())), Attributes::new());
+    }
+
+    #[test]
+    fn texts_that_look_like_other_numbers_are_strings() {
+        for text in ["7e12345", "-7e12345", "1e5", "7E12", "1.50", "-0", "0.1000000000000000055"] {
+            let pairs = [("\0NaN".to_owned(), text.to_owned())];
+            let attributes = of_metadata(&pairs);
+            assert_eq!(attributes["\0NaN"], text);
+            assert_eq!(to_metadata(attributes.clone()), pairs);
+            assert_eq!(of_text(&to_text(&attributes)), attributes);
+        }
+        for (text, value) in [
+            ("5", serde_json::json!(5)),
+            ("-0.5", serde_json::json!(-0.5)),
+            ("1e300", serde_json::json!(1e300)),
+            ("-Infinity", trundle_json::of_float(f64::NEG_INFINITY)),
+        ] {
+            assert_eq!(value_of(text), value);
+        }
     }
 
     #[cfg(feature = "hdf5")]

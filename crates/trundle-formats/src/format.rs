@@ -55,7 +55,9 @@ pub(crate) enum Keeps {
     OfFile,
     /// Pairs of strings for the file, and [`Annotations`](crate::Annotations) for each tensor.
     All,
-    /// [`Keeps::All`], and attributes that only HDF5 can represent.
+    /// [`Keeps::All`], and the types of attributes.
+    NetCdf,
+    /// [`Keeps::NetCdf`], and attributes that only HDF5 can represent.
     Hdf5,
 }
 
@@ -156,7 +158,7 @@ impl Format {
             }
         }
         match self.keeps {
-            Keeps::Hdf5 => skeleton(tensors, metadata),
+            Keeps::NetCdf | Keeps::Hdf5 => skeleton(tensors, metadata),
             _ => skeleton(tensors, &without_stored(metadata)),
         }
     }

@@ -202,6 +202,9 @@ def read(kind, path):
                         # netCDF gives an unnamed axis the name of another axis of its length, or one like phony_dim_0.
                         phony = found.dims is None or any(dim.startswith("phony") for dim in variable.dimensions)
                         assert phony or list(variable.dimensions) == found.dims, (name, variable.dimensions, found.dims)
+                        assert set(found.attributes) <= set(variable.ncattrs()), (name, variable.ncattrs(), found.attributes)
+                    own = groups.get(prefix.rstrip("/"), {})
+                    assert set(own) <= set(group.ncattrs()), (prefix, group.ncattrs(), own)
                     for name, below in group.groups.items():
                         check(below, f"{prefix}{name}/")
                 check(file, "")
@@ -249,8 +252,15 @@ def equal(one, other):
     return one == other or one != one and other != other
 
 
+def is_of_netcdf(type_id, shape):
+    """Returns whether netCDF has attributes of this type and shape."""
+    number = {h5py.h5t.INTEGER: 1, h5py.h5t.FLOAT: 4}.get(type_id.get_class())
+    is_string = type_id.get_class() == h5py.h5t.STRING
+    return is_string or number is not None and type_id.get_size() >= number and len(shape or ()) <= 1
+
+
 def exact(path):
-    """Returns the type, the kind and sizes of the dataspace, and the value of each attribute in HDF5."""
+    """Returns the type, the kind of the dataspace, whether netCDF has the type, and the value of each attribute in HDF5."""
     found = {}
     with h5py.File(path) as file:
         def visit(name, node):
@@ -258,16 +268,17 @@ def exact(path):
                 attribute = h5py.h5a.open(node.id, key.encode())
                 space = attribute.get_space()
                 kind = attribute.get_type().encode(), space.get_simple_extent_type()
-                found[name.replace("_nc4_non_coord_", ""), key] = *kind, attribute.shape, repr(node.attrs[key])
+                is_in_netcdf = is_of_netcdf(attribute.get_type(), attribute.shape)
+                found[name.replace("_nc4_non_coord_", ""), key] = *kind, is_in_netcdf, repr(node.attrs[key])
         visit("", file)
         file.visititems(visit)
     return found
 
 
 def differences(source, target, out):
-    """Returns the attributes that differ between two HDF5 files. netCDF has only attributes of one axis."""
+    """Returns the attributes that differ between two HDF5 files. netCDF lacks some types."""
     before, after = exact(source), exact(target)
-    is_same = lambda key: before.get(key) == after.get(key) or out == "nc" and len(before[key][2] or ()) > 1
+    is_same = lambda key: before.get(key) == after.get(key) or out == "nc" and not before[key][2]
     return [(key, before.get(key), after.get(key)) for key in {*before, *after} if not is_same(key)]
 
 
@@ -292,9 +303,18 @@ class Comparison:
                 self.wrong.append(f"{where}: attribute {key} is new: {after[key]!r}")
 
 
+def without_booleans(attributes):
+    """Converts booleans to integers, as netCDF stores them."""
+    return {key: int(value) if isinstance(value, (bool, np.bool_)) else value for key, value in attributes.items()}
+
+
 def compare(before, after, said, move, out):
     """Compares the trees before and after a move, and returns the differences that no warning names."""
     found = Comparison(said)
+    if out == "nc":
+        for tensor in before.tensors.values():
+            tensor.attributes = without_booleans(tensor.attributes)
+        before.groups = {path: without_booleans(own) for path, own in before.groups.items()}
     names = {name: name for name in before.tensors}
     if before.whole or after.whole:
         [name] = before.tensors

@@ -19,8 +19,9 @@ use crate::stored::{Stored, integer_of, text_of};
 pub type Attributes = serde_json::Map<String, Value>;
 
 /// The key of an entry in [`Attributes`] that is not an attribute, but has all attributes as the file stores them. A new
-/// file stores an attribute in the same way if its value is unchanged.
-pub const STORED_KEY: &str = "trundle.hdf5";
+/// file stores an attribute in the same way if its value is unchanged. No attribute of HDF5 has this name, because names
+/// end at NUL.
+pub const STORED_KEY: &str = "\0hdf5";
 
 #[derive(Debug)]
 pub(crate) struct Attribute {

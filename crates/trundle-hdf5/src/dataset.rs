@@ -10,6 +10,7 @@ use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
+use crate::stored::MOST_MESSAGE_BYTES;
 
 /// A dataset: its metadata, and the position of its data.
 #[derive(Debug)]
@@ -151,14 +152,15 @@ pub(crate) fn public(
     let (mut values, mut stored, mut unheld) = (Attributes::new(), Attributes::new(), Vec::new());
     for attribute in public {
         let name = &attribute.name;
-        let Some(own) = attribute.stored(metadata, heaps) else {
+        let own = attribute.stored(metadata, heaps).filter(|own| !own.is_too_large());
+        let value = own.as_ref().and_then(|own| own.value(name));
+        // A new file cannot store larger attributes with their types.
+        let own = own.filter(|own| own.message_bytes() <= MOST_MESSAGE_BYTES);
+        if own.is_none() && value.is_none() {
             unheld.push(name.clone());
-            continue;
-        };
-        if let Some(value) = own.value(name) {
-            values.insert(name.clone(), value);
         }
-        stored.insert(name.clone(), own.to_json());
+        values.extend(value.map(|value| (name.clone(), value)));
+        stored.extend(own.map(|own| (name.clone(), own.to_json())));
     }
     if !stored.is_empty() {
         values.insert(STORED_KEY.to_owned(), stored.into());

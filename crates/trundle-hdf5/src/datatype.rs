@@ -297,6 +297,13 @@ pub(crate) fn is_self_contained(message: &[u8]) -> bool {
     has_no_references(&mut Cursor::new(message), 0).unwrap_or(false)
 }
 
+/// Returns whether the message of an integer type is an integer of 1, 2, 4 or 8 bytes, and not an enumeration or a bit
+/// field.
+pub(crate) fn is_plain_integer(message: &[u8]) -> bool {
+    let is_integer = message.first().is_some_and(|byte| byte & 0xf == 0);
+    is_integer && matches!(message.get(4..8), Some([1 | 2 | 4 | 8, 0, 0, 0]))
+}
+
 /// Reads a type to its end. Each class has its own properties (section IV.A.2.d of the specification).
 fn has_no_references(cursor: &mut Cursor<'_>, depth: usize) -> Result<bool, Error> {
     let (word, width) = (cursor.read_u32_le()?, cursor.read_u32_le()? as usize);

@@ -4,11 +4,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::datatype::{Class, Datatype, Float, is_self_contained};
+use crate::datatype::{Class, Datatype, Float, is_plain_integer, is_self_contained};
 use crate::layout::{Dataspace, MOST_AXES};
+use crate::new::ELEMENT_BYTES;
 
 /// The attribute of the climate conventions whose value is an element of the dataset.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
+
+/// The most bytes of the type and the elements of an attribute that is written. Longer strings go to a heap.
+pub(crate) const MOST_MESSAGE_BYTES: usize = 60_000;
+
+/// The most bytes and the most elements of an attribute that is read.
+const MOST_BYTES: usize = 16 << 20;
+const MOST_ELEMENTS: usize = 1 << 20;
 
 /// The most empty lists for an attribute without elements.
 const MOST_EMPTY_LISTS: usize = 1 << 12;
@@ -37,6 +45,31 @@ impl Stored {
             rest = after;
             Some(element)
         })
+    }
+
+    /// Returns the bytes of the type and the elements in a new file, without strings in heaps.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.message.len()
+            + match self.datatype.class {
+                Class::VarString => self.elements().count() * ELEMENT_BYTES,
+                _ => self.data.len(),
+            }
+    }
+
+    /// Returns whether the attribute is so large that the memory for its JSON would be a problem.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.data.len() > MOST_BYTES || self.elements().count() > MOST_ELEMENTS
+    }
+
+    /// Returns whether the netCDF library can read the attribute: strings, or a list of numbers.
+    pub(crate) fn is_of_netcdf(&self) -> bool {
+        let is_list = self.space.sizes.len() <= 1;
+        match self.datatype.class {
+            Class::String { .. } | Class::VarString => true,
+            Class::Integer { .. } => is_list && is_plain_integer(&self.message),
+            Class::Float { kind: Float::F32 | Float::F64, .. } => is_list,
+            _ => false,
+        }
     }
 
     /// Converts the attribute to JSON: a single element to a value, several to nested lists. `None` if JSON cannot

@@ -72,6 +72,13 @@ def typed(file):
     file["g"].attrs["small"] = np.int8(3)
 
 
+def large(file):
+    """Write attributes that are too large for an object header."""
+    file["x"] = np.arange(2)
+    file["x"].attrs["numbers"] = np.ones(61_000, "i1")
+    file["x"].attrs["complex"] = np.zeros(7600, "c8")
+
+
 def refused(file):
     file["words"] = np.array(["a", "bc"], dtype=object)
     file["structure"] = np.zeros(3, dtype=[("a", "i4"), ("b", "f8")])
@@ -123,4 +130,6 @@ with h5py.File(FILES / "refused.h5", "w", libver=("earliest", "latest"), userblo
     refused(file)
 with h5py.File(FILES / "typed.h5", "w") as file:
     typed(file)
+with h5py.File(FILES / "large.h5", "w", libver="latest") as file:
+    large(file)
 netcdf(FILES / "climate.nc")

@@ -1,7 +1,8 @@
 //! Reads and writes JSON as Python does: with `NaN`, `Infinity`, `-Infinity`, and integers of any length.
 //!
 //! A [`Value`] cannot hold these numbers. In a value, such a number is a string of NUL and the number, for example
-//! `"\0NaN"`. A string that begins with NUL gets a second NUL, so that strings and numbers stay distinct.
+//! `"\0NaN"`. A string that begins with NUL gets a second NUL, so that strings and numbers stay distinct. Keys of
+//! objects are unchanged.
 #![forbid(unsafe_code)]
 
 use serde::Serialize;
@@ -70,7 +71,7 @@ fn with_numbers(json: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Replaces tokens for which `replacement` returns other bytes.
+/// Replaces tokens for which `replacement` returns other bytes, except for keys of objects.
 fn replaced(json: &[u8], replacement: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(json.len()), json);
     while let Some(first) = rest.first() {
@@ -79,7 +80,8 @@ fn replaced(json: &[u8], replacement: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<
             _ => rest.iter().take_while(|byte| is_of_word(**byte)).count().max(1),
         };
         let (token, after) = rest.split_at(length);
-        match replacement(token) {
+        let is_key = after.trim_ascii_start().first() == Some(&b':');
+        match replacement(token).filter(|_| !is_key) {
             Some(other) => out.extend(other),
             None => out.extend(token),
         }
@@ -140,7 +142,10 @@ mod tests {
             (r#""a\"NaN, NaN \\""#, json!("a\"NaN, NaN \\")),
             (r#"["\\",NaN,"\\\"",NaN]"#, json!(["\\", "\0NaN", "\\\"", "\0NaN"])),
             (r#"["\u0000NaN","\u0000","a\u0000NaN"]"#, json!(["\0\0NaN", "\0\0", "a\0NaN"])),
-            (r#"{"\u0000NaN":1,"x\"\u0000NaN":2}"#, json!({"\0\0NaN": 1, "x\"\0NaN": 2})),
+            (
+                r#"{"\u0000NaN":1,"\u0000":NaN,"\u0000\u0000":"\u0000"}"#,
+                json!({"\0NaN": 1, "\0": "\0NaN", "\0\0": "\0\0"}),
+            ),
             (
                 "[18446744073709551615,18446744073709551616]",
                 json!([u64::MAX, "\u{0}18446744073709551616"]),
@@ -162,6 +167,8 @@ mod tests {
         for text in [
             "",
             "NaNa",
+            "{NaN:1}",
+            "{1e999 : 1}",
             "nan",
             "-NaN",
             "Infinity1",

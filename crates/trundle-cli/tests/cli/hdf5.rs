@@ -129,17 +129,28 @@ fn attributes_that_only_hdf5_has_are_named_by_other_outputs() {
     dir.run("convert out.h5 -o again.h5").done();
     assert_eq!(dir.read("out.h5"), dir.read("again.h5"));
     let names = "left out because the format cannot store them: attributes g/complex, opaque";
-    for out in ["out.zarr", "out.safetensors", "out.npz"] {
+    for out in ["out.zarr", "out.safetensors", "out.npz", "out.nc"] {
         let plan = dir.run(&format!("plan convert in.h5 -o {out}")).done().text();
         let run = dir.run(&format!("convert in.h5 -o {out} --quiet")).done();
         assert!(run.stderr.contains(names) && plan.contains(names), "{plan} {run:?}");
-        assert!(!run.stderr.contains("trundle.hdf5"), "{run:?}");
+        assert!(!run.stderr.contains("0hdf5"), "{run:?}");
     }
     let metadata: serde_json::Value =
         serde_json::from_slice(&dir.read("out.zarr/g/zarr.json")).unwrap();
     assert_eq!(metadata["attributes"], serde_json::json!({ "small": 3 }));
     let text = dir.read("out.safetensors");
-    assert!(!text.windows(12).any(|window| window == b"trundle.hdf5"));
+    assert!(!text.windows(5).any(|window| window == b"0hdf5"));
+}
+
+#[test]
+fn attributes_that_are_too_large_are_named() {
+    let dir = Workdir::new();
+    dir.write("in.h5", &file("large.h5"));
+    for out in ["out.h5", "out.nc", "out.npz"] {
+        let run = dir.run(&format!("convert in.h5 -o {out} --quiet")).done();
+        let line = "left out because trundle does not read them: attribute complex\n";
+        assert!(run.stderr.contains(line), "{run:?}");
+    }
 }
 
 #[test]

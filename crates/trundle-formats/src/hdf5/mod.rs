@@ -31,8 +31,13 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// HDF5 by the rules of netCDF-4: only coordinates may have the name of a dimension.
-pub(crate) const NETCDF: Format =
-    Format { name: "netcdf", endings: &["nc", "nc4"], skeleton: Some(skeleton::netcdf), ..FORMAT };
+pub(crate) const NETCDF: Format = Format {
+    name: "netcdf",
+    endings: &["nc", "nc4"],
+    keeps: Keeps::NetCdf,
+    skeleton: Some(skeleton::netcdf),
+    ..FORMAT
+};
 
 /// The first bytes of classic netCDF, which is not HDF5.
 const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];

@@ -8,10 +8,8 @@ use super::heap::{ELEMENT_BYTES, Heap};
 use crate::attributes::{Attributes, STORED_KEY};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
-use crate::stored::{FILL_VALUE, Stored};
-
-/// The most bytes of data in an attribute message. Longer strings go to a heap.
-const MOST_STRING_BYTES: usize = 60_000;
+use crate::layout::MOST_AXES;
+use crate::stored::{FILL_VALUE, MOST_MESSAGE_BYTES, Stored};
 
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
@@ -40,7 +38,7 @@ pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
 }
 
 /// Encodes the attributes of a group, or of a dataset with elements of this type. Attributes that were read from another
-/// file keep their types.
+/// file keep their types, except for those that netCDF lacks.
 pub(super) fn encoded_attributes<'a>(
     attributes: &'a Attributes,
     element: Option<&Element>,
@@ -55,24 +53,24 @@ pub(super) fn encoded_attributes<'a>(
         let stored = stored.and_then(|stored| Stored::of_json(stored.get(name)?));
         // The value was changed or removed since it was read.
         let stored = stored.filter(|stored| stored.value(name).as_ref() == value);
-        let encoded = stored.and_then(|stored| of_stored(stored, heap)).or_else(|| {
-            let element = element.filter(|_| name == FILL_VALUE);
-            let own = element.and_then(|element| element.of_fill_value(value?));
-            own.or_else(|| Some(of_value(value?, heap)))
-        });
+        let of_stored = |heap: &mut Heap<'_>| of_stored(stored?, heap);
+        let fill = element.filter(|_| name == FILL_VALUE);
+        let fill = fill.and_then(|element| element.of_fill_value(value?));
+        // In netCDF, a fill value has the type of the elements.
+        let encoded = match (fill, heap.is_netcdf) {
+            (Some(fill), true) => Some(fill),
+            (fill, _) => of_stored(heap).or(fill).or_else(|| Some(of_value(value?, heap))),
+        };
         Some((&name[..], encoded?))
     };
     names.filter_map(encode).collect()
 }
 
-/// Encodes an attribute with its type in another file; `None` if it is too large, or has too many axes.
+/// Encodes an attribute with its type in another file; `None` if it is too large, or netCDF cannot read it.
 fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
     let Stored { space, datatype, .. } = &stored;
     let is_var = datatype.class == Class::VarString;
-    let is_number = matches!(datatype.class, Class::Integer { .. } | Class::Float { .. });
-    let bytes = if is_var { stored.elements().count() * ELEMENT_BYTES } else { stored.data.len() };
-    let has_too_many_axes = is_number && space.sizes.len() > heap.most_axes;
-    if has_too_many_axes || stored.message.len() + bytes > MOST_STRING_BYTES {
+    if heap.is_netcdf && !stored.is_of_netcdf() || stored.message_bytes() > MOST_MESSAGE_BYTES {
         return None;
     }
     let data = match is_var {
@@ -90,13 +88,18 @@ fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
 
 /// Encodes a JSON value. Values that HDF5 attributes cannot represent, such as objects, are written as JSON text.
 pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
-    let (elements, sizes) = elements_of(value, heap.most_axes);
+    let (elements, sizes) = elements_of(value, if heap.is_netcdf { 1 } else { MOST_AXES });
     let is_any = !elements.is_empty();
     let is_all = |is: fn(&Value) -> bool| elements.iter().all(|element| is(element));
     let floats = || elements.iter().map(|value| trundle_json::float(value));
     let (datatype, data): (Datatype, Vec<u8>) = if is_any && is_all(Value::is_boolean) {
         let bytes = elements.iter().map(|value| u8::from(**value == Value::Bool(true)));
-        (Datatype { width: 1, class: Class::Boolean }, bytes.collect())
+        // netCDF has no booleans.
+        let class = match heap.is_netcdf {
+            true => Class::Integer { is_signed: true, is_big: false },
+            false => Class::Boolean,
+        };
+        (Datatype { width: 1, class }, bytes.collect())
     } else if is_any && is_all(Value::is_i64) {
         let class = Class::Integer { is_signed: true, is_big: false };
         let longs = elements.iter().filter_map(|value| value.as_i64()).flat_map(i64::to_le_bytes);
@@ -105,7 +108,7 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         let class = Class::Integer { is_signed: false, is_big: false };
         let longs = elements.iter().filter_map(|value| value.as_u64()).flat_map(u64::to_le_bytes);
         (Datatype { width: 8, class }, longs.collect())
-    } else if floats().all(|float| float.is_some()) {
+    } else if is_all(is_exact_as_float) {
         let class = Class::Float { kind: Float::F64, is_big: false };
         (Datatype { width: 8, class }, floats().flatten().flat_map(f64::to_le_bytes).collect())
     } else if is_all(|value| value.as_str().is_some_and(|text| !text.starts_with('\0'))) {
@@ -113,10 +116,20 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
     } else {
         return strings(std::iter::once(&trundle_json::to_text(value)[..]), &[], heap);
     };
-    if data.len() > MOST_STRING_BYTES {
+    if data.len() > MOST_MESSAGE_BYTES {
         return strings(std::iter::once(&trundle_json::to_text(value)[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
+}
+
+/// Returns whether a value is a number that a float of 64 bits can hold. Other integers are written as JSON.
+fn is_exact_as_float(value: &Value) -> bool {
+    let Some(float) = trundle_json::float(value) else { return false };
+    let whole = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    match value {
+        Value::String(text) => !text.ends_with(|last: char| last.is_ascii_digit()),
+        _ => whole.is_none_or(|whole| float as i128 == whole),
+    }
 }
 
 /// Returns the elements of a list, or of lists of equal lengths within each other, and the sizes of the axes.
@@ -143,10 +156,10 @@ fn strings<'a>(
 ) -> Encoded {
     let strings: Vec<&str> = strings.collect();
     match strings[..] {
-        [one] if heap.has_own_strings && sizes.is_empty() && one.len() < MOST_STRING_BYTES => {
+        [one] if heap.has_own_strings && sizes.is_empty() && one.len() < MOST_MESSAGE_BYTES => {
             string(one)
         }
-        _ if strings.len() * ELEMENT_BYTES > MOST_STRING_BYTES => {
+        _ if strings.len() * ELEMENT_BYTES > MOST_MESSAGE_BYTES => {
             let all =
                 Value::from(strings.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
             var_strings(&[&all.to_string()], &[], heap)

@@ -60,14 +60,18 @@ impl Element {
         self.datatype.to_little_endian(little)
     }
 
-    /// Encodes a fill value in this type from JSON: a number, or a float in base 64. `None` if it is neither.
+    /// Encodes a fill value in this type from JSON: a number, or a float in base 64. `None` if it is neither, or
+    /// not a value of this type.
     pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
+        let float = || {
+            trundle_json::float(value).or_else(|| {
+                let bytes = STANDARD.decode(value.as_str()?).ok()?;
+                Some(f64::from_le_bytes(bytes.try_into().ok()?))
+            })
+        };
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
-                let float = trundle_json::float(value).or_else(|| {
-                    let bytes = STANDARD.decode(value.as_str()?).ok()?;
-                    Some(f64::from_le_bytes(bytes.try_into().ok()?))
-                })?;
+                let float = float()?;
                 match kind {
                     Float::F16 => half::f16::from_f64(float).to_le_bytes().to_vec(),
                     Float::BF16 => half::bf16::from_f64(float).to_le_bytes().to_vec(),
@@ -75,10 +79,16 @@ impl Element {
                     Float::F64 => float.to_le_bytes().to_vec(),
                 }
             }
-            Class::Integer { .. } => {
-                let long = value.as_i64().map(i64::to_le_bytes);
-                let long = long.or_else(|| Some(value.as_u64()?.to_le_bytes()))?;
-                long.get(..self.width)?.to_vec()
+            Class::Integer { is_signed, .. } => {
+                let long =
+                    value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+                let whole =
+                    || float().filter(|float| float.fract() == 0.0).map(|float| float as i128);
+                let long = long.or_else(whole)?;
+                let all = 1i128.checked_shl(8 * self.width as u32).filter(|_| self.width <= 8)?;
+                let least = if *is_signed { -all / 2 } else { 0 };
+                let is_one = (least..least + all).contains(&long);
+                is_one.then(|| long.to_le_bytes()[..self.width].to_vec())?
             }
             _ => return None,
         };

@@ -9,7 +9,7 @@ const MOST_OBJECTS: usize = 1 << 15;
 const MOST_BYTES: usize = 1 << 20;
 
 /// The bytes of a reference to an object in a heap: length, address and index.
-pub(super) const ELEMENT_BYTES: usize = 16;
+pub(crate) const ELEMENT_BYTES: usize = 16;
 
 /// The bytes of the header of a heap, and of an object in it.
 const HEAD_BYTES: usize = 16;
@@ -20,14 +20,14 @@ pub(super) struct Heap<'a> {
     addresses: &'a [u64],
     /// Whether a single string is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_strings: bool,
-    /// The most axes of numbers in an attribute: the netCDF library cannot open attributes with more than 1.
-    pub(super) most_axes: usize,
+    /// Whether the netCDF library must be able to read the attributes.
+    pub(super) is_netcdf: bool,
     heaps: Vec<(Encoder, usize)>,
 }
 
 impl Heap<'_> {
-    pub(super) fn new(addresses: &[u64], has_own_strings: bool, most_axes: usize) -> Heap<'_> {
-        Heap { addresses, has_own_strings, most_axes, heaps: Vec::new() }
+    pub(super) fn new(addresses: &[u64], has_own_strings: bool, is_netcdf: bool) -> Heap<'_> {
+        Heap { addresses, has_own_strings, is_netcdf, heaps: Vec::new() }
     }
 
     /// Adds an object of `count` elements. Returns the reference to it, or a null reference if it is empty.

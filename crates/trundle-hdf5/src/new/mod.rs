@@ -17,6 +17,7 @@ use hdf5_reader::checksum::jenkins_lookup3;
 
 use self::attribute::{Encoded, encoded_attributes, message};
 use self::encode::{Encoder, UNDEFINED, object_header};
+pub(crate) use self::heap::ELEMENT_BYTES;
 use self::heap::Heap;
 use self::scales::{Scales, leave_names_to_dimensions};
 use self::tree::Tree;
@@ -24,7 +25,6 @@ use crate::SIGNATURE;
 use crate::attributes::Attributes;
 use crate::error::Error;
 use crate::header::kind;
-use crate::layout::MOST_AXES;
 
 /// A dataset to be written, contiguous and row-major.
 #[derive(Clone, Debug, Default)]
@@ -88,16 +88,16 @@ impl NewFile {
         datasets: &[NewDataset],
         groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
-        NewFile::with_most_axes(MOST_AXES, datasets, groups)
+        NewFile::made(false, datasets, groups)
     }
 
-    fn with_most_axes(
-        most_axes: usize,
+    fn made(
+        is_netcdf: bool,
         datasets: &[NewDataset],
         groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
         let encoded = |tree: &Tree, scales: &Scales, addresses: &BlockAddresses| {
-            let heap = Heap::new(&addresses.heaps, scales.are_there(), most_axes);
+            let heap = Heap::new(&addresses.heaps, scales.are_there(), is_netcdf);
             encoded(datasets, groups, tree, scales, addresses, heap)
         };
         let tree = Tree::of(datasets, groups.keys())?;
@@ -143,7 +143,7 @@ impl NewFile {
         groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
         leave_names_to_dimensions(&mut datasets);
-        NewFile::with_most_axes(1, &datasets, groups)
+        NewFile::made(true, &datasets, groups)
     }
 }
 
