@@ -512,7 +512,7 @@ impl Joined {
         }
         for indices in &self.stored {
             for (other, index) in others.iter().zip(&indices[1..]) {
-                if !is_stored_alike([first, other], [indices[0], *index])? {
+                if !is_stored_alike([first, other], [indices[0], *index], options)? {
                     let name = &first.file.stored()[indices[0]].header.name;
                     let failure = differs(other, first, name);
                     return Err(failure.with_setting(Setting::Tensor, "picks others"));
