@@ -28,7 +28,7 @@ impl Executor<'_> {
     ) -> Result<(), Error> {
         let Context { job, target, path, options, .. } = self.context;
         let to = job.skeleton.data_offsets()[tensor];
-        self.each_encoded(tensor, sources, ("copying", some.clone()), &|chunk, index| {
+        self.each_encoded(tensor, sources, ("copying", some.clone()), |chunk, index| {
             let Some(chunk) = chunk else { return Ok(()) };
             let copied = target.write_encoded_chunk(to, index, chunk);
             copied.map_err(|error| self.context.writing(error))
@@ -38,7 +38,7 @@ impl Executor<'_> {
             return Ok(());
         }
         target.sync().map_err(|error| self.context.writing(error))?;
-        self.each_encoded(tensor, sources, ("verifying", some), &|chunk, index| {
+        self.each_encoded(tensor, sources, ("verifying", some), |chunk, index| {
             let written = target.encoded_chunk(to, index).map_err(reading(path))?;
             match is_same(chunk, written).map_err(reading(path))? {
                 true => Ok(()),
@@ -57,7 +57,7 @@ impl Executor<'_> {
         tensor: usize,
         sources: &[SourceFile<'_>],
         (phase, some): (&str, Option<Range<usize>>),
-        work: &(dyn Fn(Option<EncodedChunk>, &[usize]) -> Result<(), Error> + Sync),
+        work: impl Fn(Option<EncodedChunk>, &[usize]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
         let Context { job, target, observer, .. } = self.context;
         let of = &job.tensors[tensor];
