@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use trundle_formats::{ChunkedTensor, EncodedChunk, StoredTensor, lock};
+use trundle_formats::{ChunkedTensor, EncodedChunk, Shown, StoredTensor, lock};
 
 use crate::error::{Error, Problem, reading};
 use crate::plan::input::JobTensor;
@@ -43,7 +43,8 @@ impl Executor<'_> {
             match is_same(chunk, written).map_err(reading(path))? {
                 true => Ok(()),
                 false => {
-                    let what = format!("the output of {:?} differs from its input", of.name());
+                    let name = Shown(of.name());
+                    let what = format!("the output of \"{name}\" differs from its input");
                     Err(Error::of(path.display(), Problem::Different(what)))
                 }
             }
@@ -82,7 +83,7 @@ impl Executor<'_> {
         };
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);
-        let (next, memory) = (Mutex::new(some), Memory::new(job.budget as u64));
+        let (next, memory) = (Mutex::new(some), Memory::new(job.memory as u64));
         let each = || -> Result<(), Error> {
             loop {
                 let number = lock(&next).next();
@@ -168,7 +169,7 @@ pub fn is_stored_alike(
     options: &PlanOptions,
 ) -> Result<bool, Error> {
     let [one, other] = [0, 1].map(|side| &sources[side].file.stored()[tensors[side]]);
-    if one.document != other.document {
+    if !one.is_described_as(other) {
         return Ok(false);
     }
     let (grid, memory) = (JobTensor::stored(one)?.header.shape, options.budget() as u64);
@@ -218,6 +219,28 @@ fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_wait_for_memory_and_larger_ones_are_refused() {
+        let (memory, held) = (Memory::new(10), Mutex::new(0));
+        let sizes = Mutex::new([7, 3, 10, 0, 4, 6, 1].repeat(50).into_iter());
+        let each = || -> Result<(), Error> {
+            loop {
+                let Some(bytes) = lock(&sizes).next() else { return Ok(()) };
+                let _own = memory.take(bytes)?;
+                *lock(&held) += bytes;
+                assert!(*lock(&held) <= 10);
+                std::thread::yield_now();
+                *lock(&held) -= bytes;
+            }
+        };
+        together(4, each).unwrap();
+        let refused = memory.take(11).err().unwrap();
+        assert!(matches!(*refused.problem, Problem::Memory { needed: 11, limit: 10 }));
+        // A chunk in memory counts, and once more if the other store is remote.
+        let chunk = EncodedChunk::Bytes(vec![0; 5]);
+        assert_eq!([false, true].map(|remote| held_bytes(&chunk, remote).unwrap()), [5, 10]);
+    }
 
     #[test]
     fn chunks_are_the_same_if_all_bytes_are() {
