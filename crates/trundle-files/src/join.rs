@@ -210,7 +210,9 @@ fn stored_of(
             tensor.push(*by_name.get(first).ok_or_else(|| lacks(inputs, [number, 0], first))?);
         }
         let first: HashSet<&str> = all.iter().map(|tensor| name(0, &tensor[0])).collect();
-        if let Some(own) = own.iter().map(|index| name(number, index)).find(|own| !first.contains(own)) {
+        if let Some(own) =
+            own.iter().map(|index| name(number, index)).find(|own| !first.contains(own))
+        {
             return Err(lacks(inputs, [0, number], own));
         }
     }
