@@ -22,12 +22,17 @@ pub(crate) fn warnings(
     choice: &Choice,
     picks: bool,
 ) -> Vec<String> {
+    let is_stored =
+        |name: &str| choice.stored.iter().any(|index| file.stored()[*index].header.name == name);
     let warning = |(axis, Apart { moved, other, is_kept })| {
-        let (axis, moved, other) = (Shown(axis), Shown(moved), Shown(other));
+        let (axis, moved, shown) = (Shown(axis), Shown(moved), Shown(other));
         let what = match is_kept {
-            true => format!("{moved} moved along {axis}, but {other} did not"),
-            false => format!("{moved} and {other} moved along {axis} in different ways"),
+            true => format!("{moved} moved along {axis}, but {shown} did not"),
+            false => format!("{moved} and {shown} moved along {axis} in different ways"),
         };
+        if is_kept && is_stored(other) {
+            return format!("{what}\nhint: {shown} cannot be moved; --only leaves it out");
+        }
         let only = match (operation.is_by_name(), picks) {
             (true, _) => "leave out --tensor".to_owned(),
             (false, true) => format!("use --dims {axis} without --tensor"),

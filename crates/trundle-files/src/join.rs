@@ -210,7 +210,9 @@ fn stored_of(
             tensor.push(*by_name.get(first).ok_or_else(|| lacks(inputs, [number, 0], first))?);
         }
         let first: HashSet<&str> = all.iter().map(|tensor| name(0, &tensor[0])).collect();
-        if let Some(own) = by_name.keys().find(|own| !first.contains(**own)) {
+        if let Some(own) =
+            own.iter().map(|index| name(number, index)).find(|own| !first.contains(own))
+        {
             return Err(lacks(inputs, [0, number], own));
         }
     }
@@ -512,7 +514,7 @@ impl Joined {
         }
         for indices in &self.stored {
             for (other, index) in others.iter().zip(&indices[1..]) {
-                if !is_stored_alike([first, other], [indices[0], *index])? {
+                if !is_stored_alike([first, other], [indices[0], *index], options)? {
                     let name = &first.file.stored()[indices[0]].header.name;
                     let failure = differs(other, first, name);
                     return Err(failure.with_setting(Setting::Tensor, "picks others"));

@@ -132,7 +132,10 @@ fn kept_as_stored(
         }
         let chain = operation.chain_for(header, Some(&among));
         let chain = chain.map_err(|failure| failure.within(&header.name))?;
-        Ok(!chain.ops().is_empty())
+        let is_idle = chain.ops().is_empty()
+            || operation.numbers_bytes == 0
+                && chain.index_map(&header.shape).is_some_and(|map| map.is_identity());
+        Ok(!is_idle)
     };
     stored::kept(file, path, format, is_moved)
 }

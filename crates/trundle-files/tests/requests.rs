@@ -1,11 +1,14 @@
 //! Tests requests without a command line: decide, report, run, and divide into tasks.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use trundle::{DType, Shape};
+#[cfg(feature = "zarr")]
+use trundle_disk::Observer;
 use trundle_files::decide::decide;
 use trundle_files::failure::{Failure, Setting};
 use trundle_files::request::{Along, Argument, Axis, Operators, Parts, Request, Resources, Work};
@@ -161,6 +164,83 @@ fn a_plan_of_tasks_stores_the_request() {
     plan.join(None, |joined| Ok(joined.job.finish(&())?)).unwrap().unwrap();
     assert_eq!(read(&output), (vec![2, 3], vec![2, 1, 0, 5, 4, 3]));
     assert_eq!(run(0).unwrap(), None);
+}
+
+/// Changes the stored chunk of the output when it is about to be verified.
+#[cfg(feature = "zarr")]
+struct Meddler<'a> {
+    folder: &'a Path,
+    meddle: fn(&Path),
+}
+
+#[cfg(feature = "zarr")]
+impl Observer for Meddler<'_> {
+    fn phase(&self, name: &str, _: u64) {
+        if name == "verifying" {
+            let folders = fs::read_dir(self.folder).unwrap().map(|entry| entry.unwrap().path());
+            let written = folders.filter(|path| path.file_name().unwrap() != "in.zarr");
+            let mut chunks = written.map(|path| path.join("s/c/0")).filter(|path| path.exists());
+            (self.meddle)(&chunks.next().unwrap());
+        }
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+#[cfg(feature = "zarr")]
+#[test]
+fn a_stored_chunk_that_is_copied_wrongly_is_found() {
+    let array = |dtype: &str, codec: &str, fill: Value| {
+        json!({
+            "zarr_format": 3, "node_type": "array", "shape": [2], "data_type": dtype, "fill_value": fill,
+            "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": [2] } },
+            "chunk_key_encoding": { "name": "default" }, "codecs": [{ "name": codec }],
+        })
+    };
+    let meddlers: [(bool, fn(&Path)); 4] = [
+        (true, |_| ()),
+        (false, |chunk| fs::write(chunk, b"encodeD").unwrap()),
+        (false, |chunk| fs::write(chunk, b"encoded!").unwrap()),
+        (false, |chunk| fs::remove_file(chunk).unwrap()),
+    ];
+    for (is_right, meddle) in meddlers {
+        let folder = TempDir::new().unwrap();
+        let (input, output) = (folder.path().join("in.zarr"), folder.path().join("out.zarr"));
+        fs::create_dir_all(input.join("v")).unwrap();
+        fs::create_dir_all(input.join("s/c")).unwrap();
+        let group = json!({ "zarr_format": 3, "node_type": "group" });
+        fs::write(input.join("zarr.json"), group.to_string()).unwrap();
+        let v = array("uint8", "bytes", json!(0));
+        fs::write(input.join("v/zarr.json"), v.to_string()).unwrap();
+        let s = array("string", "vlen-utf8", json!(""));
+        fs::write(input.join("s/zarr.json"), s.to_string()).unwrap();
+        fs::write(input.join("s/c/0"), b"encoded").unwrap();
+        let observer = Meddler { folder: folder.path(), meddle };
+        let mut whole = request(&[&input], Work::chain(Operators::Convert), &output);
+        whole.output.verify = true;
+        let in_tasks = whole.clone();
+        let done = decide(whole).unwrap().run(&observer).map(|_| ());
+        let check = |done: Result<(), Failure>| match is_right {
+            true => done.unwrap(),
+            false => {
+                let error = done.unwrap_err().to_string();
+                assert!(error.contains("the output of \"s\" differs from its input"), "{error}");
+            }
+        };
+        check(done);
+        assert_eq!(output.exists(), is_right);
+        let _ = fs::remove_dir_all(&output);
+        let plan = folder.path().join("plan.json");
+        let plan = decide(in_tasks).unwrap().begin_tasks_at(&plan, None).unwrap();
+        let run = |number| {
+            let run = plan.join(None, |mut joined| {
+                joined.job.run(number, &mut joined.sources, &observer)?;
+                Ok(())
+            });
+            run.map(|_| ())
+        };
+        check((0..2).try_for_each(run));
+    }
 }
 
 #[test]

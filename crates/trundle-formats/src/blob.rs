@@ -43,6 +43,19 @@ pub enum EncodedChunk {
 }
 
 impl EncodedChunk {
+    /// Returns the size in bytes.
+    ///
+    /// # Errors
+    /// If the size of a file cannot be determined.
+    pub fn bytes(&self) -> io::Result<u64> {
+        Ok(match self {
+            EncodedChunk::File(file) => file.metadata()?.len(),
+            EncodedChunk::Bytes(bytes) => bytes.len() as u64,
+            #[cfg(feature = "zarr")]
+            EncodedChunk::Elsewhere(object) => object.bytes(),
+        })
+    }
+
     /// Returns a reader of the bytes. A chunk in a remote store is read whole.
     ///
     /// # Errors
@@ -126,6 +139,11 @@ pub trait Blob: Debug + Send + Sync {
         _chunk: EncodedChunk,
     ) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    /// Returns whether the data is in a remote store, so that an encoded chunk is held in memory while it is written.
+    fn is_remote(&self) -> bool {
+        false
     }
 
     /// Returns the local file, whose disk can be measured; `None` if there is none.

@@ -25,6 +25,10 @@ struct InBucket {
 const MOST_COPIED_BYTES: u64 = 1 << 30;
 
 impl Elsewhere for InBucket {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
         let read = self.bucket.read(&self.key, trundle_s3::ByteRange::All, check);

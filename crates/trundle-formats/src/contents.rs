@@ -24,6 +24,15 @@ pub struct StoredTensor {
     pub document: String,
 }
 
+impl StoredTensor {
+    /// Returns whether the metadata of both is the same JSON, with fields in any order.
+    pub fn is_described_as(&self, other: &StoredTensor) -> bool {
+        let parsed = |own: &StoredTensor| trundle_json::parse(own.document.as_bytes()).ok();
+        self.document == other.document
+            || parsed(self).is_some_and(|own| parsed(other) == Some(own))
+    }
+}
+
 impl Unreadable {
     /// Returns the error for a file without readable entries, which names this entry.
     pub(crate) fn into_problem(self) -> Problem {

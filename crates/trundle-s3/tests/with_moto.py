@@ -224,6 +224,28 @@ def copies(workdir):
     assert len(workdir.keys("g2.zarr/")) == 5
 
 
+def stored(workdir):
+    """Check that chunks which cannot be decoded are copied, but not if they exceed the memory."""
+    root = zarr.open_group(str(workdir.folder / "s.zarr"), mode="w")
+    root.create_array("v", shape=(4,), chunks=(2,), dtype="u1")[...] = np.arange(4)
+    names = root.create_array("names", shape=(4,), chunks=(1,), dtype=str)
+    names[...] = np.array(["a", "bc", "", "d" * 1000], dtype=object)
+    workdir.upload(workdir.folder / "s.zarr", "s.zarr")
+    source, copy = f"s3://{BUCKET}/s.zarr", f"s3://{BUCKET}/s2.zarr"
+    workdir.run("convert", source, "-o", copy, "--verify")
+    workdir.run("convert", copy, "-o", "s3.zarr", "--verify")
+    workdir.run("convert", "s3.zarr", "-o", f"s3://{BUCKET}-2/s.zarr", "--verify")
+    workdir.run("convert", f"s3://{BUCKET}-2/s.zarr", "-o", f"s3://{BUCKET}/s4.zarr", "--verify")
+    for prefix in ("s2.zarr", "s4.zarr"):
+        assert list(workdir.download(prefix)["names"][...]) == list(names[...])
+    workdir.s3.put_object(Bucket=BUCKET, Key="s.zarr/names/c/0", Body=bytes(40 << 20))
+    (workdir.folder / "s3.zarr/names/c/0").write_bytes(bytes(40 << 20))
+    for source, target in [(source, "x.zarr"), ("s3.zarr", f"s3://{BUCKET}/x.zarr")]:
+        limited = ["convert", source, "-o", target, "--max-mem"]
+        workdir.run(*limited, "32M", expect=3, says='a chunk of "names", which goes through memory')
+        workdir.run(*limited, "128M", "--verify")
+
+
 def refusals(workdir):
     np.save(workdir.folder / "x.npy", np.arange(24).reshape(4, 6))
     there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
@@ -365,6 +387,7 @@ def main():
         tasks(workdir, chance, given.kills or max(2, given.count // 8))
         groups(workdir)
         copies(workdir)
+        stored(workdir)
         refusals(workdir)
         unfinished(workdir)
     server.stop()

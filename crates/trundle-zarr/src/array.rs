@@ -395,20 +395,40 @@ impl ZarrArray {
 
 /// Returns the axis names. If the metadata has none, takes them out of xarray's attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
-    let names = array.dimension_names().clone().unwrap_or_default();
-    let rank = array.shape().len();
-    let kept = attributes.get(DIMENSIONS).and_then(Value::as_array);
-    let kept = kept.filter(|kept| kept.len() == rank && kept.iter().all(Value::is_string));
-    if !names.is_empty() || kept.is_none() {
-        return if names.iter().all(Option::is_none) { Vec::new() } else { names };
-    }
-    let kept = attributes.remove(DIMENSIONS);
-    let kept = kept.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
-    kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    let names = array.dimension_names().clone().filter(|names| !names.is_empty());
+    let names = names.or_else(|| take_axis_names(attributes, array.shape().len()));
+    named_axes(names.unwrap_or_default())
+}
+
+/// Removes [`DIMENSIONS`] from the attributes and returns its names, if they fit an array of `rank` axes.
+pub(crate) fn take_axis_names(
+    attributes: &mut Attributes,
+    rank: usize,
+) -> Option<Vec<Option<String>>> {
+    let names = axis_names(attributes.get(DIMENSIONS)?, rank)?;
+    attributes.shift_remove(DIMENSIONS);
+    Some(names)
+}
+
+/// Returns the names in a JSON list; `None` if it is not a list of a string or null for each of `rank` axes.
+pub(crate) fn axis_names(list: &Value, rank: usize) -> Option<Vec<Option<String>>> {
+    let list = list.as_array().filter(|list| list.len() == rank)?;
+    let name = |name: &Value| match name {
+        Value::Null => Some(None),
+        // A string may stand for a number that a value cannot hold.
+        Value::String(text) if trundle_json::float(name).is_none() => Some(Some(text.clone())),
+        _ => None,
+    };
+    list.iter().map(name).collect()
+}
+
+/// Returns the names of axes; empty if no axis has a name.
+pub(crate) fn named_axes(names: Vec<Option<String>>) -> Vec<Option<String>> {
+    if names.iter().all(Option::is_none) { Vec::new() } else { names }
 }
 
 /// The attribute that xarray uses for axis names in version 2 of Zarr.
-pub(crate) const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {

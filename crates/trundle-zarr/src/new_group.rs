@@ -43,7 +43,8 @@ pub fn create_groups(
         list.push((&array.path, array.metadata()?));
     }
     for array in stored {
-        let metadata = serde_json::from_str(&array.document).map_err(Error::unsupported)?;
+        let metadata =
+            trundle_json::parse(array.document.as_bytes()).map_err(Error::unsupported)?;
         list.push((&array.path, metadata));
     }
     // zarr-python's order: by depth, then by path.

@@ -93,6 +93,9 @@ pub enum Object<'a> {
 
 /// An object of another store.
 pub trait Elsewhere: Any + Debug + Send {
+    /// Returns the size in bytes.
+    fn bytes(&self) -> u64;
+
     /// Reads the bytes of the object.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zarrs::array::ChunkKeyEncoding;
 use zarrs::metadata::v3::MetadataV3;
 
-use crate::array::{DIMENSIONS, MOST_AXES, MOST_METADATA_BYTES};
+use crate::array::{MOST_AXES, MOST_METADATA_BYTES, axis_names, named_axes, take_axis_names};
 use crate::error::Error;
 use crate::metadata::{self, V3};
 use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
@@ -62,7 +62,7 @@ impl StoredArray {
         path: &str,
         document: String,
     ) -> Result<StoredArray, Error> {
-        let metadata: Value = serde_json::from_str(&document).map_err(Error::unsupported)?;
+        let mut metadata = trundle_json::parse(document.as_bytes()).map_err(Error::unsupported)?;
         metadata::check_fields(&metadata)?;
         let wrong = |field: &str| Error::Unsupported(format!("{V3}: {field} is not supported"));
         let shape = sizes(&metadata["shape"]).ok_or_else(|| wrong("shape"))?;
@@ -81,12 +81,16 @@ impl StoredArray {
         let keys = keys.and_then(|keys| ChunkKeyEncoding::from_metadata(&keys).ok());
         let keys = keys.ok_or_else(|| wrong("chunk_key_encoding"))?;
         let dtype = name_of(&metadata["data_type"]).ok_or_else(|| wrong("data_type"))?.to_owned();
-        let names = &metadata["dimension_names"];
-        let names = if names.is_null() { &metadata["attributes"][DIMENSIONS] } else { names };
-        let names = names.as_array().filter(|names| names.len() == shape.len());
-        let names = names.into_iter().flatten().map(|name| name.as_str().map(str::to_owned));
-        let names: Vec<Option<String>> = names.collect();
-        let dimension_names = if names.iter().all(Option::is_none) { Vec::new() } else { names };
+        let names = metadata["dimension_names"].take();
+        let names = match metadata["attributes"].as_object_mut() {
+            Some(attributes) if names.is_null() => take_axis_names(attributes, shape.len()),
+            None if names.is_null() => None,
+            _ => {
+                let names = axis_names(&names, shape.len());
+                Some(names.ok_or_else(|| wrong("dimension_names"))?)
+            }
+        };
+        let dimension_names = named_axes(names.unwrap_or_default());
         let (path, objects) = (path.to_owned(), Arc::clone(objects));
         Ok(StoredArray {
             path,
@@ -163,15 +167,19 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     let codecs = document["codecs"].as_array_mut().into_iter().flatten();
     codecs.filter(|own| own["name"] == "bytes").for_each(|own| *own = json!({ "name": codec }));
     document["data_type"] = dtype.into();
-    document["fill_value"] = fill.as_str().unwrap_or_default().into();
+    // A string may stand for a number that a value cannot hold.
+    let fill = fill.as_str().filter(|_| trundle_json::float(&fill).is_none());
+    document["fill_value"] = fill.unwrap_or_default().into();
+    let rank = document["shape"].as_array().map_or(0, Vec::len);
     let attributes = document["attributes"].as_object_mut();
-    let names = attributes.and_then(|attributes| attributes.shift_remove(DIMENSIONS));
+    let names = attributes.and_then(|attributes| take_axis_names(attributes, rank));
     // xarray cannot open strings of version 3 with the attribute `_FillValue`.
-    let loses_mask = names.is_some() && fill.is_string();
+    let loses_mask = names.is_some() && fill.is_some();
     if let Some(names) = names {
-        document["dimension_names"] = names;
+        document["dimension_names"] = json!(names);
     }
-    Ok((serde_json::to_string_pretty(&document).map_err(Error::unsupported)?, loses_mask))
+    let text = trundle_json::to_pretty_text(&document).map_err(Error::unsupported)?;
+    Ok((String::from_utf8(text).map_err(Error::unsupported)?, loses_mask))
 }
 
 fn name_of(metadata: &Value) -> Option<&str> {

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
             None => format!("  {name}  cannot be read: {why}\n"),
             Some(header) => format!(
                 "  {name}  {}  {}{}  can only be copied as it is stored: {why}\n",
-                header.element.name(),
+                Shown(header.element.name()),
                 header.shape,
                 names_of_axes(header),
             ),

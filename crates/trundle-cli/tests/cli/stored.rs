@@ -44,6 +44,17 @@ fn arrays() -> [(&'static str, Value); 8] {
     ]
 }
 
+/// Numbers that JSON lacks, or a parser may round, in attributes.
+const NUMBERS: &str = r#""nan": NaN, "long": 123456789012345678901234567890"#;
+
+/// Parses JSON with [`NUMBERS`], which become strings.
+fn parsed(json: &[u8]) -> Value {
+    let text = String::from_utf8(json.to_vec()).unwrap();
+    let text = text.replace(": NaN", ": \"NaN\"");
+    let long = "123456789012345678901234567890";
+    serde_json::from_str(&text.replace(&format!(": {long}"), &format!(": \"{long}\""))).unwrap()
+}
+
 /// The chunks of each array, by key. Some are missing.
 const CHUNKS: [&str; 11] = [
     "y/c/0",
@@ -82,6 +93,7 @@ fn write_group(root: &Path) {
         }
         // The spaces show that the text is kept.
         let text = format!("{{ {} \n", &document.to_string()[1..]);
+        let text = text.replace("\"é\":", &format!("{NUMBERS}, \"é\":"));
         write(root, &format!("{path}/zarr.json"), text.as_bytes());
     }
     for (number, key) in CHUNKS.iter().enumerate() {
@@ -121,10 +133,11 @@ fn kept(dir: &Workdir, output: &str) {
     assert_eq!(before.len(), arrays().len() + CHUNKS.len());
     assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
     assert!(before == after, "bytes differ");
-    let root: Value = serde_json::from_slice(&dir.read(&format!("{output}/zarr.json"))).unwrap();
+    let root = parsed(&dir.read(&format!("{output}/zarr.json")));
     let listed = &root["consolidated_metadata"]["metadata"];
     for (path, _) in arrays() {
-        let own: Value = serde_json::from_slice(&before[&format!("{path}/zarr.json")]).unwrap();
+        let own = parsed(&before[&format!("{path}/zarr.json")]);
+        assert_eq!(own["attributes"]["nan"], "NaN");
         assert_eq!(listed[path], own, "{path}");
     }
 }
@@ -167,6 +180,13 @@ fn info_and_plan_name_what_is_copied_as_it_is_stored() {
     ] {
         assert!(info.contains(line), "{line:?} in {info}");
     }
+    let named = "g.zarr/dots/zarr.json";
+    let kept = dir.read(named);
+    let hostile = String::from_utf8(kept.clone()).unwrap().replace("string", r"u8\u001b]0;x\n  w");
+    dir.write(named, hostile.as_bytes());
+    let info = dir.run("info g.zarr").done().text();
+    assert!(!info.contains('\u{1b}') && !info.contains("\n  w"), "{info:?}");
+    dir.write(named, &kept);
     let info = dir.run("info g.zarr --json").done().json();
     let unreadable = info["unreadable"].as_array().unwrap();
     let two = unreadable.iter().find(|each| each["name"] == "deep/er/two").unwrap();
@@ -216,6 +236,7 @@ fn what_would_be_moved_or_held_by_another_format_is_refused() {
     );
     let warned = dir.run("flip g.zarr --dims y --tensor v -o o.zarr").done();
     assert!(warned.stderr.contains("warning: v moved along y, but "), "{warned:?}");
+    assert!(warned.stderr.contains(" cannot be moved; --only leaves it out\n"), "{warned:?}");
     kept(&dir, "o.zarr");
 }
 
@@ -223,7 +244,7 @@ fn what_would_be_moved_or_held_by_another_format_is_refused() {
 fn chunks_without_a_list_are_unreadable() {
     let dir = dir();
     let path = "g.zarr/type/zarr.json";
-    let document: Value = serde_json::from_slice(&dir.read(path)).unwrap();
+    let document = parsed(&dir.read(path));
     let grid =
         |chunk: Value| json!({ "name": "regular", "configuration": { "chunk_shape": chunk } });
     let keys =
@@ -235,6 +256,8 @@ fn chunks_without_a_list_are_unreadable() {
         ("chunk_grid", grid(json!([2, 2])), "\"type\" cannot be kept"),
         ("chunk_key_encoding", json!({ "name": "suffix" }), "\"type\" cannot be kept"),
         ("chunk_key_encoding", keys("/../"), "\"type\" cannot be kept"),
+        ("dimension_names", json!(["y", "x"]), "\"type\" cannot be kept"),
+        ("dimension_names", json!("y"), "\"type\" cannot be kept"),
         ("extension", json!({ "must_understand": true }), "\"type\" cannot be kept"),
         ("shape", json!([1u64 << 62]), "\"type\"[..]2305843009213693952 chunks, over 1048576"),
     ] {
@@ -266,23 +289,36 @@ fn elements_of_variable_length_of_version_2_become_version_3() {
             "filters": [{ "id": codec }], "compressor": gzip, "fill_value": fill,
             "dimension_separator": "/",
         });
-        let attributes = json!({ "_ARRAY_DIMENSIONS": ["y", "k"], "n": 1 });
+        let attributes = format!(r#"{{ "_ARRAY_DIMENSIONS": ["y", "k"], {NUMBERS} }}"#);
         let root = dir.path("g.zarr");
         write(&root, "type/.zarray", array.to_string().as_bytes());
-        write(&root, "type/.zattrs", attributes.to_string().as_bytes());
+        write(&root, "type/.zattrs", attributes.as_bytes());
         write(&root, "type/1/0", b"encoded");
         let run = dir.run("flip g.zarr --dims x --tensor v -o o.zarr --verify").done();
         let lost = "does not read them: fill value of type as missing elements";
         assert_eq!(run.stderr.contains(lost), warned, "{run:?}");
         assert_eq!(dir.read("o.zarr/type/1/0"), b"encoded");
-        let document = dir.read("o.zarr/type/zarr.json");
-        let document: Value = serde_json::from_slice(&document).unwrap();
+        let document = parsed(&dir.read("o.zarr/type/zarr.json"));
+        let group = parsed(&dir.read("o.zarr/zarr.json"));
+        assert_eq!(group["consolidated_metadata"]["metadata"]["type"], document);
         assert_eq!(document["codecs"], json!([{ "name": codec }, in_v3]));
         assert_eq!(
             [&document["data_type"], &document["fill_value"], &document["dimension_names"]],
             [&json!(dtype), &json!(written_fill), &json!(["y", "k"])]
         );
-        assert_eq!(document["attributes"], json!({ "n": 1 }));
+        let numbers = json!({ "nan": "NaN", "long": "123456789012345678901234567890" });
+        assert_eq!(document["attributes"], numbers);
+        // An attribute that does not name each axis remains one.
+        for names in [json!(["y"]), json!("yx"), json!([1, 2]), json!(["y", { "k": 1 }])] {
+            let attributes = json!({ "_ARRAY_DIMENSIONS": names });
+            write(&root, "type/.zattrs", attributes.to_string().as_bytes());
+            dir.run("convert g.zarr -o w.zarr --force").done();
+            let document = parsed(&dir.read("w.zarr/type/zarr.json"));
+            assert_eq!(
+                (&document["dimension_names"], &document["attributes"]),
+                (&Value::Null, &attributes)
+            );
+        }
         // Other types and codecs of version 2 may have no equivalent.
         for (key, value) in [
             ("dtype", json!("<f8")),
@@ -307,6 +343,13 @@ fn parts_have_all_of_it_and_a_join_keeps_what_is_equal_in_all_files() {
     let before = files(&dir.path("g.zarr"));
     dir.run("split g.zarr --dim x --parts 2 -o p{}.zarr").done();
     assert!(files(&dir.path("p0.zarr")) == before && files(&dir.path("p1.zarr")) == before);
+    // The order of fields does not matter.
+    let mut document = String::from_utf8(before["y/zarr.json"].clone()).unwrap();
+    let last = document.rfind(',').unwrap();
+    let field = document.split_off(last)[1..].trim_end().trim_end_matches('}').to_owned();
+    document = format!("{{ {field},{}}}", &document[1..]);
+    assert_eq!(parsed(document.as_bytes()), parsed(&before["y/zarr.json"]));
+    dir.write("p1.zarr/y/zarr.json", document.as_bytes());
     dir.run("concat p0.zarr p1.zarr --dim x -o o.zarr --verify").done();
     assert!(files(&dir.path("o.zarr")) == before);
     dir.run("cmp g.zarr o.zarr --tensor v").done();
@@ -323,6 +366,69 @@ fn parts_have_all_of_it_and_a_join_keeps_what_is_equal_in_all_files() {
     refused(&dir, &[(args, 3, "p1.zarr: no tensor is named \"y\", as in p0.zarr")]);
     let turned = "concat p1.zarr p0.zarr --dim x -o x.zarr";
     refused(&dir, &[(turned, 3, "p1.zarr: no tensor is named \"y\", as in p0.zarr")]);
+}
+
+#[test]
+fn what_an_operation_leaves_in_place_is_not_moved() {
+    let dir = dir();
+    for path in ["deep", "empty"] {
+        fs::remove_dir_all(dir.path("g.zarr").join(path)).unwrap();
+    }
+    let before = files(&dir.path("g.zarr"));
+    for args in ["transpose g.zarr --dims x,y", "roll g.zarr --dims y --shift 5"] {
+        dir.run(&format!("{args} -o o.zarr --force")).done();
+        assert!(files(&dir.path("o.zarr")) == before, "{args}");
+    }
+    refused(
+        &dir,
+        &[("roll g.zarr --dims y --shift 4 -o x.zarr", 3, "the operation moves \"codec\"")],
+    );
+}
+
+/// The group of an image names the axes of all levels, also of a level that cannot be decoded.
+#[test]
+fn levels_of_an_image_have_the_axes_of_their_group() {
+    let dir = Workdir::new();
+    let root = dir.path("i.zarr");
+    let datasets = json!([{ "path": "0" }, { "path": "1" }]);
+    let multiscales = json!([{ "axes": ["y", "x"], "datasets": datasets }]);
+    let group = json!({
+        "zarr_format": 3, "node_type": "group", "attributes": { "multiscales": multiscales },
+    });
+    write(&root, "zarr.json", group.to_string().as_bytes());
+    let codec = json!([{ "name": "jpeg2k", "configuration": { "level": 3 } }]);
+    for (path, codecs) in [("0", plain()), ("1", codec)] {
+        let document = metadata(&[4, 6], &[4, 6], &codecs);
+        write(&root, &format!("{path}/zarr.json"), document.to_string().as_bytes());
+    }
+    let moves = "the operation moves \"1\", which trundle cannot decode";
+    refused(
+        &dir,
+        &[
+            ("flip i.zarr --dims x -o o.zarr", 3, moves),
+            ("split i.zarr --dim x --parts 2 -o o{}.zarr", 3, moves),
+            ("concat i.zarr i.zarr --dim x -o o.zarr", 3, moves),
+        ],
+    );
+    let run = dir.run("flip i.zarr --dims x --tensor 0 -o o.zarr").done();
+    assert!(run.stderr.contains("0 moved along x, but 1 did not"), "{run:?}");
+}
+
+#[test]
+fn the_number_of_chunks_does_not_bound_the_number_of_tasks() {
+    let dir = dir();
+    let path = "g.zarr/y/zarr.json";
+    let mut document = parsed(&dir.read(path));
+    document["shape"] = json!([1 << 17, 1 << 17]);
+    document["dimension_names"] = Value::Null;
+    document["chunk_grid"]["configuration"]["chunk_shape"] = json!([1, 1]);
+    dir.write(path, document.to_string().as_bytes());
+    for (size, most) in [("", 1100), ("--task-size 4M", 70_000)] {
+        let plan = format!("plan convert g.zarr -o o.zarr --tasks p.json --json --force {size}");
+        let tasks = dir.run(&plan).done().json()["tasks"].as_u64().unwrap();
+        assert!((900..most).contains(&tasks), "{tasks} tasks {size}");
+        fs::remove_file(dir.path("p.json")).unwrap();
+    }
 }
 
 #[cfg(unix)]

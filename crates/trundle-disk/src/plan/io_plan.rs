@@ -132,7 +132,8 @@ impl Movement {
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
     }
 
-    fn whole_pass(&self) -> FilePass {
+    /// Returns the pass that moves the whole tensor in memory.
+    pub(crate) fn whole_pass(&self) -> FilePass {
         let all = |id: TensorId| -> Bounds {
             self.program.tensor(id).shape.iter().map(|size| 0..*size).collect()
         };

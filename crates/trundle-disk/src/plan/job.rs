@@ -94,7 +94,10 @@ pub struct Job {
     pub(crate) tensors: Vec<TensorJob>,
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
+    /// The memory in bytes for which tiles are planned.
     pub(crate) budget: usize,
+    /// The memory in bytes for encoded chunks. Smaller tiles do not reduce it.
+    pub(crate) memory: usize,
     /// `None` if no chunks are read.
     pub(crate) decoders: Option<usize>,
     /// `None` if no chunks are written.
@@ -299,6 +302,7 @@ impl Job {
             format,
             skeleton,
             budget,
+            memory: budget,
             decoders,
             encoders,
             rates,

@@ -15,6 +15,10 @@ use crate::plan::tensor_job::TensorJob;
 /// The approximate largest number of tasks by default.
 const MOST_TASKS: u64 = 1000;
 
+/// The approximate largest number of tasks that copy encoded chunks. A few bytes of metadata can describe more chunks
+/// than there is memory for tasks.
+const MOST_ENCODED_TASKS: u64 = 1 << 16;
+
 /// The minimum number of bytes that a task writes by default. For fewer bytes, starting a process takes too long.
 const LEAST_BYTES: u64 = 64 << 20;
 
@@ -81,7 +85,7 @@ impl Job {
                 }
             }
         }
-        let bytes = (self.bytes() / MOST_TASKS).max(LEAST_BYTES);
+        let bytes = (assumed_bytes(self) / MOST_TASKS).max(LEAST_BYTES);
         let mut decided = self.clone().with_resources(self.budget, self.rates)?;
         let most_seconds = MARGIN * decided.cost().seconds;
         let is_too_few = |job: &Job| numbered(job, &groups(job), bytes).1.len() < ENOUGH_TASKS;
@@ -104,12 +108,14 @@ pub(crate) fn numbered(
     bytes: u64,
 ) -> (Vec<Stage>, Vec<NumberedTask>) {
     let (mut stages, mut tasks): (Vec<Stage>, Vec<NumberedTask>) = Default::default();
+    let bytes_of_encoded = bytes.max(assumed_bytes(job) / MOST_ENCODED_TASKS);
     let passes = groups.iter().map(|group| group.pass.0 + 1).max().unwrap_or(0);
     for pass in 0..passes {
         let first = tasks.len();
         let mut written = 0;
         let of_pass = groups.iter().enumerate().filter(|(_, group)| group.pass.0 == pass);
         for (number, group) in of_pass {
+            let bytes = if group.encoded(job).is_some() { bytes_of_encoded } else { bytes };
             let cut = cut(job, group, bytes).into_iter();
             tasks.extend(cut.map(|part| NumberedTask { group: number, part }));
             written += group.written_bytes(0..group.tasks.len(), job);
@@ -119,14 +125,15 @@ pub(crate) fn numbered(
     (stages, tasks)
 }
 
+fn assumed_bytes(job: &Job) -> u64 {
+    job.tensors.iter().map(TensorJob::assumed_bytes).fold(0, u64::saturating_add)
+}
+
 /// Divides the tiles of a group into ranges that write about `bytes` bytes and only whole chunks.
 fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     if let Some(tensor) = group.encoded(job) {
         let count = job.tensors[tensor].encoded().map_or(0, EncodedChunks::count);
-        let mut all = group.written_bytes(0..group.tasks.len(), job);
-        if job.tensors[tensor].is_stored() {
-            all = all.saturating_mul(STORED_CHUNK_BYTES);
-        }
+        let all = job.tensors[tensor].assumed_bytes();
         let tasks = usize::try_from(all / bytes.max(1)).unwrap_or(count).clamp(1, count.max(1));
         let at = |task: usize| (count as u128 * task as u128 / tasks as u128) as usize;
         return (0..tasks).map(|task| at(task)..at(task + 1)).collect();

@@ -17,6 +17,7 @@ use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
 use crate::plan::movement::{Arrangement, Movement};
+use crate::plan::numbered::STORED_CHUNK_BYTES;
 use crate::plan::storage::Rates;
 
 /// A planned tensor of a job.
@@ -44,8 +45,14 @@ pub struct TensorJob {
 impl TensorJob {
     /// Plans the file passes for these resources, and replaces earlier plans.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
-        let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
+        let file_passes = match self.out_bytes() {
+            // Tiles would take memory for each chunk, and chunks are copied without them.
+            1.. if self.is_stored() => vec![self.movement.whole_pass()],
+            _ => {
+                let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
+                planned.map_err(|error| error.within(&self.name))?
+            }
+        };
         Ok(TensorJob { file_passes, ..self })
     }
 
@@ -111,6 +118,12 @@ impl TensorJob {
     /// Returns the size of the output in bytes; of a tensor that is copied as it is stored, its number of chunks.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
+    }
+
+    /// Returns the size of the output in bytes, with an assumed size of chunks that are copied as they are stored.
+    pub(crate) fn assumed_bytes(&self) -> u64 {
+        let of_chunk = if self.is_stored() { STORED_CHUNK_BYTES } else { 1 };
+        self.out_bytes().saturating_mul(of_chunk)
     }
 
     /// Returns the number of passes over the elements.

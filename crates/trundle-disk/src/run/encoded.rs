@@ -2,12 +2,13 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
 
-use trundle_formats::{ChunkedTensor, EncodedChunk, StoredTensor, lock};
+use trundle_formats::{ChunkedTensor, EncodedChunk, Shown, StoredTensor, lock};
 
 use crate::error::{Error, Problem, reading};
 use crate::plan::input::JobTensor;
+use crate::plan::job::PlanOptions;
 use crate::plan::numbered::STORED_CHUNK_BYTES;
 use crate::run::context::{Context, Source, SourceFile};
 use crate::run::executor::Executor;
@@ -42,7 +43,8 @@ impl Executor<'_> {
             match is_same(chunk, written).map_err(reading(path))? {
                 true => Ok(()),
                 false => {
-                    let what = format!("the output of {:?} differs from its input", of.name());
+                    let name = Shown(of.name());
+                    let what = format!("the output of \"{name}\" differs from its input");
                     Err(Error::of(path.display(), Problem::Different(what)))
                 }
             }
@@ -58,7 +60,7 @@ impl Executor<'_> {
         (phase, some): (&str, Option<Range<usize>>),
         work: impl Fn(Option<EncodedChunk>, &[usize]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        let Context { job, observer, .. } = self.context;
+        let Context { job, target, observer, .. } = self.context;
         let of = &job.tensors[tensor];
         let Some(chunks) = of.encoded() else { return Ok(()) };
         let Some(input) = of.inputs.first().and_then(|input| job.inputs[*input].tensor()) else {
@@ -74,20 +76,27 @@ impl Executor<'_> {
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
         observer.phase(phase, if count == 0 { 0 } else { bytes(some.clone()) });
-        // Chunks that are copied from or to a bucket are held in memory.
+        // The sizes of stored chunks are known only when they are copied.
         let at_once = match of.is_stored() {
             true => STORED_CHUNK_BYTES as usize,
             false => job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once),
         };
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);
-        let next = Mutex::new(some);
+        let (next, memory) = (Mutex::new(some), Memory::new(job.memory as u64));
         let each = || -> Result<(), Error> {
             loop {
                 let number = lock(&next).next();
                 let Some(number) = number else { return Ok(()) };
                 let (read, written) = chunks.pair(number);
                 let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;
+                let held = match &chunk {
+                    Some(chunk) if of.is_stored() => {
+                        held_bytes(chunk, target.is_remote()).map_err(reading(path))?
+                    }
+                    _ => 0,
+                };
+                let _held = memory.take(held).map_err(|error| error.within(chunk_of(of.name())))?;
                 work(chunk, &written)?;
                 observer.advance(bytes(number..number + 1));
                 self.check_stopped()?;
@@ -97,19 +106,74 @@ impl Executor<'_> {
     }
 }
 
+/// The memory that threads share for chunks of any size.
+struct Memory {
+    all: u64,
+    free: Mutex<u64>,
+    freed: Condvar,
+}
+
+struct Held<'a> {
+    memory: &'a Memory,
+    bytes: u64,
+}
+
+impl Memory {
+    fn new(all: u64) -> Memory {
+        Memory { all, free: Mutex::new(all), freed: Condvar::new() }
+    }
+
+    /// Waits until so many bytes are free, and holds them.
+    ///
+    /// # Errors
+    /// [`Problem::Memory`] if they exceed all of the memory.
+    fn take(&self, bytes: u64) -> Result<Held<'_>, Error> {
+        if bytes > self.all {
+            return Err(Error::from(Problem::Memory { needed: bytes, limit: self.all }));
+        }
+        let free = self.freed.wait_while(lock(&self.free), |free| *free < bytes);
+        *free.unwrap_or_else(PoisonError::into_inner) -= bytes;
+        Ok(Held { memory: self, bytes })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        *lock(&self.memory.free) += self.bytes;
+        self.memory.freed.notify_all();
+    }
+}
+
+/// Returns the memory in bytes that a chunk takes while it is copied or compared: its size for each side that is in a
+/// remote store. Files are copied in parts.
+fn held_bytes(chunk: &EncodedChunk, is_other_remote: bool) -> io::Result<u64> {
+    let is_held = !matches!(chunk, EncodedChunk::File(_));
+    Ok(chunk.bytes()?.saturating_mul(u64::from(is_held) + u64::from(is_other_remote)))
+}
+
+/// Returns the subject of an error about a chunk.
+fn chunk_of(name: &str) -> String {
+    format!("a chunk of \"{name}\", which goes through memory")
+}
+
 /// Returns whether tensors of two files that are copied as they are stored have the same metadata and the same chunks.
 ///
 /// # Errors
-/// [`Error`] if a chunk cannot be read.
+/// [`Error`] if a chunk cannot be read, or two chunks exceed the memory.
 ///
 /// # Panics
 /// If a file has no such tensor.
-pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result<bool, Error> {
+pub fn is_stored_alike(
+    sources: [&Source<'_>; 2],
+    tensors: [usize; 2],
+    options: &PlanOptions,
+) -> Result<bool, Error> {
     let [one, other] = [0, 1].map(|side| &sources[side].file.stored()[tensors[side]]);
-    if one.document != other.document {
+    if !one.is_described_as(other) {
         return Ok(false);
     }
-    let grid = JobTensor::stored(one)?.header.shape;
+    let (grid, memory) = (JobTensor::stored(one)?.header.shape, options.budget() as u64);
+    let within = |error: Error| error.within(chunk_of(&one.header.name));
     for number in 0..grid.elements() {
         let index = grid.unravel(number);
         let chunk = |side: usize, tensor: &StoredTensor| {
@@ -118,7 +182,11 @@ pub fn is_stored_alike(sources: [&Source<'_>; 2], tensors: [usize; 2]) -> Result
             let offset = tensor.header.data_offset.unwrap_or(0);
             blob.ok_or_else(not_seekable)?.encoded_chunk(offset, &index).map_err(reading(path))
         };
-        if !is_same(chunk(0, one)?, chunk(1, other)?).map_err(reading(sources[1].path))? {
+        let (own, others) = (chunk(0, one)?, chunk(1, other)?);
+        let is_remote = matches!(&others, Some(chunk) if !matches!(chunk, EncodedChunk::File(_)));
+        let held = own.as_ref().map_or(Ok(0), |chunk| held_bytes(chunk, is_remote));
+        Memory::new(memory).take(held.map_err(reading(sources[0].path))?).map_err(within)?;
+        if !is_same(own, others).map_err(reading(sources[1].path))? {
             return Ok(false);
         }
     }
@@ -131,6 +199,10 @@ fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result
         (Some(one), Some(other)) => (one, other),
         (one, other) => return Ok(one.is_none() && other.is_none()),
     };
+    // A chunk of another size is not read, because it may not fit in memory.
+    if one.bytes()? != other.bytes()? {
+        return Ok(false);
+    }
     let (mut one, mut other) = (one.reader()?, other.reader()?);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     loop {
@@ -147,6 +219,28 @@ fn is_same(one: Option<EncodedChunk>, other: Option<EncodedChunk>) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_wait_for_memory_and_larger_ones_are_refused() {
+        let (memory, held) = (Memory::new(10), Mutex::new(0));
+        let sizes = Mutex::new([7, 3, 10, 0, 4, 6, 1].repeat(50).into_iter());
+        let each = || -> Result<(), Error> {
+            loop {
+                let Some(bytes) = lock(&sizes).next() else { return Ok(()) };
+                let _own = memory.take(bytes)?;
+                *lock(&held) += bytes;
+                assert!(*lock(&held) <= 10);
+                std::thread::yield_now();
+                *lock(&held) -= bytes;
+            }
+        };
+        together(4, each).unwrap();
+        let refused = memory.take(11).err().unwrap();
+        assert!(matches!(*refused.problem, Problem::Memory { needed: 11, limit: 10 }));
+        // A chunk in memory counts, and once more if the other store is remote.
+        let chunk = EncodedChunk::Bytes(vec![0; 5]);
+        assert_eq!([false, true].map(|remote| held_bytes(&chunk, remote).unwrap()), [5, 10]);
+    }
 
     #[test]
     fn chunks_are_the_same_if_all_bytes_are() {

@@ -40,7 +40,11 @@ impl Arrays {
             sealed.extend(stored);
         }
         let mut attributes = store.attributes;
-        let mut axis_names = ngff::axis_names(&attributes);
+        let of_pyramid = ngff::axis_names(&attributes);
+        let axis_names = |path: &str, own: &[Option<String>], rank: usize| {
+            let names = of_pyramid.get(path).filter(|names| own.is_empty() && names.len() == rank);
+            names.map_or_else(|| own.to_vec(), Vec::clone)
+        };
         let mut arrays: Vec<(u64, Box<dyn ChunkedArray>)> = Vec::new();
         let (mut headers, mut begin) = (Vec::new(), 0);
         for mut array in store.arrays {
@@ -54,10 +58,8 @@ impl Arrays {
                 // An array at the root has the store's attributes.
                 attributes = std::mem::take(&mut array.attributes);
             }
-            let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
-            if array.dimension_names.is_empty() && of_pyramid.len() == array.shape.len() {
-                array.dimension_names = of_pyramid;
-            }
+            array.dimension_names =
+                axis_names(&array.path, &array.dimension_names, array.shape.len());
             match header(&array, name.clone(), begin) {
                 Ok((header, end)) => {
                     headers.push(header);
@@ -71,7 +73,9 @@ impl Arrays {
             }
         }
         let mut stored = Vec::new();
-        for array in sealed {
+        for mut array in sealed {
+            array.dimension_names =
+                axis_names(&array.path, &array.dimension_names, array.shape.len());
             // An array that is too large for one sequence of bytes remains unreadable.
             if let Ok((header, end)) = stored_header(&array, name(&array.path), begin) {
                 stored.push(StoredTensor { header, document: array.document.clone() });

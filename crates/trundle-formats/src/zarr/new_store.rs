@@ -31,6 +31,7 @@ pub(super) struct NewStore {
     end: u64,
     parts: Parts,
     recent: Recent,
+    is_remote: bool,
     /// The list of written files, if several processes write the store.
     shared: Option<Arc<WrittenFiles>>,
 }
@@ -105,8 +106,8 @@ impl NewStore {
         });
         let arrays = arrays.collect::<Result<_, Problem>>()?;
         let parts = Parts { beside: beside.into(), chunks: Mutex::default() };
-        let (end, recent) = (skeleton.bytes(), Recent::default());
-        Ok(NewStore { arrays, end, parts, recent, shared })
+        let (end, recent, is_remote) = (skeleton.bytes(), Recent::default(), objects.is_remote());
+        Ok(NewStore { arrays, end, parts, recent, is_remote, shared })
     }
 
     fn find(&self, offset: u64) -> Chunk<'_> {
@@ -346,6 +347,10 @@ impl Blob for NewStore {
 
     fn takes_whole(&self) -> bool {
         true
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     fn expect_readers(&self, readers: usize) {
