@@ -180,7 +180,10 @@ impl Observer for Meddler<'_> {
             let folders = fs::read_dir(self.folder).unwrap().map(|entry| entry.unwrap().path());
             let written = folders.filter(|path| path.file_name().unwrap() != "in.zarr");
             let mut chunks = written.map(|path| path.join("s/c/0")).filter(|path| path.exists());
-            (self.meddle)(&chunks.next().unwrap());
+            // The other tensor is verified before the chunk is written.
+            if let Some(chunk) = chunks.next() {
+                (self.meddle)(&chunk);
+            }
         }
     }
 
@@ -218,28 +221,15 @@ fn a_stored_chunk_that_is_copied_wrongly_is_found() {
         let observer = Meddler { folder: folder.path(), meddle };
         let mut whole = request(&[&input], Work::chain(Operators::Convert), &output);
         whole.output.verify = true;
-        let in_tasks = whole.clone();
-        let done = decide(whole).unwrap().run(&observer).map(|_| ());
-        let check = |done: Result<(), Failure>| match is_right {
-            true => done.unwrap(),
+        let done = decide(whole).unwrap().run(&observer);
+        match is_right {
+            true => drop(done.unwrap()),
             false => {
-                let error = done.unwrap_err().to_string();
+                let error = done.err().unwrap().to_string();
                 assert!(error.contains("the output of \"s\" differs from its input"), "{error}");
             }
-        };
-        check(done);
+        }
         assert_eq!(output.exists(), is_right);
-        let _ = fs::remove_dir_all(&output);
-        let plan = folder.path().join("plan.json");
-        let plan = decide(in_tasks).unwrap().begin_tasks_at(&plan, None).unwrap();
-        let run = |number| {
-            let run = plan.join(None, |mut joined| {
-                joined.job.run(number, &mut joined.sources, &observer)?;
-                Ok(())
-            });
-            run.map(|_| ())
-        };
-        check((0..2).try_for_each(run));
     }
 }
 
