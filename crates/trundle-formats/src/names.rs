@@ -4,6 +4,7 @@
 //! of output again. JSON output keeps names unchanged.
 
 use std::fmt::{self, Write};
+use std::path::Path;
 
 /// Displays a string or the path of a file on one line. [Control characters](is_steering) are escaped, as in `\n` and
 /// `\u{1b}`. Escaping twice changes nothing.
@@ -71,6 +72,14 @@ pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
         Err("holds a backslash or a NUL")
     } else {
         Ok(())
+    }
+}
+
+/// Returns the folder of a path: `.` if the path has none.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 use crate::format::{FolderFormat, NewFolder};
+use crate::names::folder_of;
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
 #[cfg(not(feature = "s3"))]
@@ -367,13 +368,6 @@ fn permissions(existing: &ExistingOutput) -> Option<fs::Permissions> {
 #[cfg(not(unix))]
 fn permissions(_: &ExistingOutput) -> Option<fs::Permissions> {
     None
-}
-
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
 }
 
 pub(crate) fn find_folder_destination(

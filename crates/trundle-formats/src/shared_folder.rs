@@ -9,9 +9,8 @@ use tempfile::TempPath;
 
 use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
-use crate::output::{
-    find_destination, find_folder_destination, folder_of, follow_links, sync_folder,
-};
+use crate::names::folder_of;
+use crate::output::{find_destination, find_folder_destination, follow_links, sync_folder};
 use crate::shared::{Shared, WrittenFiles};
 use crate::temporary_file::{begin_finishing, creating, is_at, lock, remove, take_lock};
 use crate::temporary_folder::{rename_to_destination, sync_below};

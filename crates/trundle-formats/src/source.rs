@@ -8,8 +8,7 @@ use std::sync::Arc;
 use crate::concatenated::Concatenated;
 use crate::error::is_stream;
 use crate::gunzip::{GzipData, MOST_INFLATED};
-use crate::names::check_relative;
-use crate::output::folder_of;
+use crate::names::{check_relative, folder_of};
 use crate::{Blob, Problem, is_url};
 
 /// The bytes of a read, after which progress is reported.

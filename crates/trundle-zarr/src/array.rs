@@ -16,16 +16,11 @@ use zarrs::storage::StoreKey;
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata;
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES};
 use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
 use crate::reader::Reader;
 use crate::shards::Shards;
-use crate::store::Attributes;
-use crate::stored_array::StoredArray;
 use crate::times;
-
-/// The largest metadata object that is read, in bytes.
-pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
 /// The largest decoded chunk in bytes: the limit of Blosc.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
@@ -378,12 +373,9 @@ impl ZarrArray {
         &self.metadata
     }
 
-    /// Returns the array for copying it as it is stored.
-    ///
-    /// # Errors
-    /// [`Error`] if the metadata does not list the chunks, or has no equivalent in version 3.
-    pub fn as_stored(&self) -> Result<StoredArray, Error> {
-        StoredArray::open(&self.array.storage().objects, &self.path)
+    /// Returns the objects of the store, and the path of the array in it.
+    pub(crate) fn in_store(&self) -> (&Arc<dyn ObjectStore>, &str) {
+        (&self.array.storage().objects, &self.path)
     }
 
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the

@@ -11,10 +11,8 @@ use zarrs::convert::{ArrayMetadataV2ToV3Error, array_metadata_v2_to_v3};
 use zarrs::metadata::v2::MetadataV2;
 use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 
-use crate::array::MOST_METADATA_BYTES;
 use crate::error::Error;
-use crate::object_store::{ByteRange, ObjectStore};
-use crate::store::key_of;
+use crate::object_store::{ByteRange, ObjectStore, key_of};
 use crate::times;
 
 pub(crate) const V3: &str = "zarr.json";
@@ -26,6 +24,12 @@ pub(crate) const V2_ATTRIBUTES: &str = ".zattrs";
 const FIELDS: &str = "\
     zarr_format node_type attributes consolidated_metadata shape data_type chunk_grid \
     chunk_key_encoding fill_value codecs storage_transformers dimension_names";
+
+/// The largest metadata object that is read, in bytes.
+pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
+
+/// The attributes of an array or a group: JSON values by name.
+pub type Attributes = serde_json::Map<String, Value>;
 
 /// The fields of a `zarr.json` or `.zarray` that may be null, which means that they are missing.
 const OPTIONAL: [&str; 2] = ["attributes", "storage_transformers"];

@@ -11,16 +11,14 @@ use zarrs::array::{
 };
 use zarrs::metadata::v3::MetadataV3;
 
-use crate::array::{
-    MOST_AXES, MOST_METADATA_BYTES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed,
-};
+use crate::array::{MOST_AXES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed};
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::V3;
-use crate::object_store::{Object, ObjectStore};
+use crate::metadata::{Attributes, MOST_METADATA_BYTES, V3};
+use crate::object_store::{Object, ObjectStore, key_of};
 use crate::reader::Reader;
-use crate::store::{Attributes, MOST_DEPTH, key_of};
+use crate::store::MOST_DEPTH;
 use crate::times;
 use crate::zstd_encoders::ZstdEncoders;
 

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::metadata::V3;
+use crate::metadata::{Attributes, V3};
 use crate::new_array::NewArray;
-use crate::object_store::{Object, ObjectStore};
-use crate::store::{Attributes, key_of};
+use crate::object_store::{Object, ObjectStore, key_of};
 use crate::stored_array::StoredArray;
 
 /// The largest consolidated metadata that is written, in bytes. A reader must read all of it to open a store.

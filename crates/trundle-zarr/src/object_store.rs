@@ -162,3 +162,8 @@ impl ByteRange {
 pub(crate) fn wrong(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
+
+/// Returns the key of an object in the folder `path`.
+pub(crate) fn key_of(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::array::ZarrArray;
 use crate::error::Error;
-use crate::metadata::{self, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
-use crate::object_store::{Below, ObjectStore};
+use crate::metadata::{self, Attributes, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
+use crate::object_store::{Below, ObjectStore, key_of};
 use crate::stored_array::StoredArray;
 
 /// The most arrays that are read from a store.
@@ -18,9 +18,6 @@ pub const MOST_ARRAYS: usize = 1 << 16;
 const MOST_FOLDERS: usize = 1 << 17;
 /// The most components of a path.
 pub(crate) const MOST_DEPTH: usize = 64;
-
-/// The attributes of an array or a group: JSON values by name.
-pub type Attributes = serde_json::Map<String, Value>;
 
 /// A Zarr store, whose root is an array, or a group of arrays and groups.
 #[derive(Debug, Default)]
@@ -153,10 +150,6 @@ impl Store {
         }
         Ok(())
     }
-}
-
-pub(crate) fn key_of(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
 fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {

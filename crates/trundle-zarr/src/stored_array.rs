@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use zarrs::array::ChunkKeyEncoding;
 use zarrs::metadata::v3::MetadataV3;
 
-use crate::array::{MOST_AXES, MOST_METADATA_BYTES, axis_names, named_axes, take_axis_names};
+use crate::array::{MOST_AXES, ZarrArray, axis_names, named_axes, take_axis_names};
 use crate::error::Error;
-use crate::metadata::{self, V3};
-use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
-use crate::store::key_of;
+use crate::metadata::{self, MOST_METADATA_BYTES, V3};
+use crate::object_store::{ByteRange, Object, ObjectStore, Stat, key_of};
 
 /// An array whose element type or codecs are not known. Its metadata and its chunks can be copied to another store.
 #[derive(Clone, Debug)]
@@ -39,6 +38,15 @@ const TYPES_OF_V2: [(&str, &str); 2] =
     [("vlen-utf8", "string"), ("vlen-bytes", "variable_length_bytes")];
 
 impl StoredArray {
+    /// Returns an array that can be decoded, for copying it as it is stored.
+    ///
+    /// # Errors
+    /// [`Error`] if the metadata does not list the chunks, or has no equivalent in version 3.
+    pub fn of(array: &ZarrArray) -> Result<StoredArray, Error> {
+        let (objects, path) = array.in_store();
+        StoredArray::open(objects, path)
+    }
+
     /// Reads the array at a path. Its `zarr.json` is kept byte by byte; the metadata of version 2 is converted.
     ///
     /// # Errors

@@ -30,9 +30,6 @@ const MARGIN: f64 = 1.25;
 /// The number of buffers of the size of a tile: inputs and outputs, twice, so that reads and writes overlap moves.
 const BUFFERS: u64 = 4;
 
-/// The assumed bytes of a chunk that is copied as it is stored.
-pub(crate) const STORED_CHUNK_BYTES: u64 = 4 << 20;
-
 /// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {

@@ -12,12 +12,11 @@ use trundle_formats::{
 };
 
 use crate::error::{Error, Problem};
-use crate::plan::encoded::EncodedChunks;
+use crate::plan::encoded::{EncodedChunks, STORED_CHUNK_BYTES};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
 use crate::plan::movement::{Arrangement, Movement};
-use crate::plan::numbered::STORED_CHUNK_BYTES;
 use crate::plan::storage::Rates;
 
 /// A planned tensor of a job.

@@ -7,9 +7,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use trundle_formats::{ChunkedTensor, EncodedChunk, Shown, StoredTensor, lock};
 
 use crate::error::{Error, Problem, reading};
+use crate::plan::encoded::STORED_CHUNK_BYTES;
 use crate::plan::input::JobTensor;
 use crate::plan::job::PlanOptions;
-use crate::plan::numbered::STORED_CHUNK_BYTES;
 use crate::run::context::{Context, Source, SourceFile};
 use crate::run::executor::Executor;
 use crate::together::together;

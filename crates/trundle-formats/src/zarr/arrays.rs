@@ -67,7 +67,7 @@ impl Arrays {
                     begin = end;
                 }
                 Err(problem) => {
-                    sealed.extend(array.as_stored());
+                    sealed.extend(StoredArray::of(&array));
                     unreadable.push(Unreadable { name, problem });
                 }
             }
