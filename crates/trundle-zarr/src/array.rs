@@ -374,8 +374,8 @@ impl ZarrArray {
     }
 
     /// Returns the objects of the store, and the path of the array in it.
-    pub(crate) fn in_store(&self) -> (&Arc<dyn ObjectStore>, &str) {
-        (&self.array.storage().objects, &self.path)
+    pub(crate) fn in_store(&self) -> (Arc<dyn ObjectStore>, &str) {
+        (Arc::clone(&self.array.storage().objects), &self.path)
     }
 
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the

@@ -44,7 +44,7 @@ impl StoredArray {
     /// [`Error`] if the metadata does not list the chunks, or has no equivalent in version 3.
     pub fn of(array: &ZarrArray) -> Result<StoredArray, Error> {
         let (objects, path) = array.in_store();
-        StoredArray::open(objects, path)
+        StoredArray::open(&objects, path)
     }
 
     /// Reads the array at a path. Its `zarr.json` is kept byte by byte; the metadata of version 2 is converted.
