@@ -200,7 +200,8 @@ fn a_stored_chunk_that_is_copied_wrongly_is_found() {
             "chunk_key_encoding": { "name": "default" }, "codecs": [{ "name": codec }],
         })
     };
-    let meddlers: [(bool, fn(&Path)); 4] = [
+    type Meddle = fn(&Path);
+    let meddlers: [(bool, Meddle); 4] = [
         (true, |_| ()),
         (false, |chunk| fs::write(chunk, b"encodeD").unwrap()),
         (false, |chunk| fs::write(chunk, b"encoded!").unwrap()),

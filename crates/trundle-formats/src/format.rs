@@ -56,6 +56,7 @@ pub(crate) enum Keeps {
     /// Pairs of strings for the file, and [`Annotations`](crate::Annotations) for each tensor.
     All,
     /// [`Keeps::All`], and the types of attributes.
+    #[cfg_attr(not(feature = "hdf5"), allow(dead_code, reason = "the format has a feature"))]
     NetCdf,
     /// [`Keeps::NetCdf`], and attributes that only HDF5 can represent.
     Hdf5,
