@@ -12,7 +12,7 @@ use crate::measure::median;
 /// The time of a movement, relative to a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// Time of the fastest copy divided by that of the movement, the median over all rounds.
+    /// Time of the fastest copy divided by the time of the movement: the median over all rounds.
     pub fraction: f64,
     /// Median time of the movement in milliseconds.
     pub millis: f64,

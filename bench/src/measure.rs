@@ -206,7 +206,7 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// Returns the speed of `times` relative to that of `others`, the median over the rounds.
+/// Returns the median over the rounds of the time in `others`, divided by the time in `times`.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// JSON lines, at most every `LINE_TIME`. The instants are those of the last line and of the start of the phase.
+    /// JSON lines, at most every `LINE_TIME`: the time of the last line, and the time at which the phase began.
     Events(Mutex<(Instant, Instant)>),
 }
 

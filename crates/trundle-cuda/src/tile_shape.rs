@@ -8,15 +8,15 @@ pub(crate) struct TileShape {
     pub(crate) along: usize,
 }
 
-/// Size of a tile in bytes, several of which fit in a multiprocessor's shared memory. Elements of 12 bytes use less.
+/// Size of a tile in bytes: several fit in a multiprocessor's shared memory. Tiles of 12-byte elements are smaller.
 const TILE_BYTES: usize = 16 << 10;
 
 /// Maximum number of units per line of a tile: one for each thread. Narrow elements count in words.
 const LONGEST_LINE: usize = trundle_gpu::WORKGROUP;
 
 impl TileShape {
-    /// Chooses the tile for loops of these lengths and elements of `count` units of `unit` bytes. If one loop is short,
-    /// the tile is longer in the other direction.
+    /// Chooses the tile for two loops of `across` and `along` elements. An element has `count` units of `unit` bytes.
+    /// If one loop is short, the tile is longer in the other direction.
     pub(crate) fn of(unit: usize, count: usize, across: usize, along: usize) -> TileShape {
         let width = unit * count;
         let elements = TILE_BYTES / width.next_power_of_two();

@@ -37,8 +37,8 @@ fn check_values(model: &Model) {
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
-    /// The values in scope: also those of enclosing bodies, but not those of other bodies at the same
-    /// level.
+    /// The values in scope. They include the values of enclosing bodies, but not of other bodies at the
+    /// same level.
     known: HashSet<ValueId>,
 }
 

@@ -24,7 +24,7 @@ struct LeftoverReport<'a> {
     is_removed: bool,
 }
 
-/// Lists the leftovers in a folder. With `--force`, removes those that no process uses.
+/// Lists the leftovers in a folder. With `--force`, removes the leftovers that no process uses.
 ///
 /// # Errors
 /// If the folder cannot be read, or a leftover cannot be removed.

@@ -70,7 +70,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns an attribute of `<layer>`; those of the operator are in `<data>`.
+    /// Returns an attribute of `<layer>`. The attributes of the operator are in `<data>`.
     pub(super) fn own_attribute(&self, name: &str) -> Option<&'a str> {
         self.element.attribute(name)
     }
