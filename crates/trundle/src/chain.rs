@@ -2,8 +2,8 @@
 
 mod open;
 
-use std::collections::BTreeSet;
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -86,31 +86,37 @@ impl Chain {
         names: &mut AxisNames,
         mut read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
     ) -> Result<Chain, ParseError<E>> {
-        let mut tables = BTreeSet::new();
-        loop {
-            let (mut of_result, known_tables) = (names.clone(), tables.len());
-            let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
-            let stages = notation::parse_with_tables(text, &mut of_result, &tables);
-            for Stage { kind, span } in stages.map_err(ParseError::Notation)? {
-                let (op, argument) = match kind {
-                    StageKind::Op(op) => (op, None),
-                    StageKind::ByFile { unfilled, file, file_span } => {
-                        let start = file_span.start;
-                        let op = filled(text, &unfilled, file, file_span, &mut read_numbers)?;
-                        (op, Some(start))
-                    }
+        let (mut is_checked, mut failed) = (false, None);
+        let mut fill = |kind| match kind {
+            StageKind::ByFile { unfilled, file, file_span } => {
+                let fault = notation::Fault::new(file_span.clone(), "");
+                // The whole text is checked before the first file is read.
+                let checked = match mem::replace(&mut is_checked, true) {
+                    true => Ok(()),
+                    false => notation::parse_named(text, &mut AxisNames::any()).map(drop),
                 };
-                let is_table = matches!(&op, Op::Take(take) if take.indices().shape().rank() != 1);
-                tables.extend(argument.filter(|_| is_table));
+                let op = checked
+                    .map_err(ParseError::Notation)
+                    .and_then(|()| filled(text, &unfilled, file, file_span, &mut read_numbers));
+                op.map(StageKind::Op).map_err(|error| {
+                    failed = Some(error);
+                    fault
+                })
+            }
+            op => Ok(op),
+        };
+        let stages = notation::parse_filled(text, names, &mut fill);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
+        for Stage { kind, span } in stages.map_err(ParseError::Notation)? {
+            if let StageKind::Op(op) = kind {
                 chain.ops.push(op);
                 chain.spans.push(span);
             }
-            // The files are read after the text is parsed, but indices with several axes change what later names mean.
-            if tables.len() == known_tables {
-                *names = of_result;
-                return Ok(chain);
-            }
         }
+        Ok(chain)
     }
 
     /// The operators, in order of application.

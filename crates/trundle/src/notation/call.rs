@@ -1,6 +1,5 @@
 //! Parses calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
-use std::collections::BTreeSet;
 use std::ptr;
 
 use trundle_core::Op;
@@ -8,6 +7,7 @@ use trundle_core::ops::{
     Concat, DECLARATIONS, Declaration, Kind, Operand, Parameter, Slice, SliceScatter, Stack,
 };
 
+use super::Fill;
 use super::arguments::{Arguments, Value, integer, separated};
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
@@ -53,12 +53,11 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// Converts a call to a stage, and updates the axis names. See [`parse_with_tables`](super::parse_with_tables) for
-/// `tables`.
+/// Converts a call to a stage, fills it, and updates the axis names.
 pub(super) fn stage(
     arguments: &Arguments<'_>,
     names: &mut AxisNames,
-    tables: &BTreeSet<usize>,
+    fill: &mut Fill<'_>,
 ) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
@@ -70,16 +69,9 @@ pub(super) fn stage(
     let Some(numbers) = resolved.map_err(|error| arguments.misnamed(error))? else {
         return Ok(Read { kind: None, is_by_number });
     };
-    let kind = kind(arguments, &numbers)?;
-    match &kind {
-        StageKind::Op(op) => names.follow(op, &numbers),
-        // The axes of the indices replace one axis.
-        StageKind::ByFile { unfilled: Unfilled::Take { .. }, file_span, .. }
-            if tables.contains(&file_span.start) =>
-        {
-            names.forget();
-        }
-        StageKind::ByFile { .. } => {}
+    let kind = fill(kind(arguments, &numbers)?)?;
+    if let StageKind::Op(op) = &kind {
+        names.follow(op, &numbers);
     }
     Ok(Read { kind: Some(kind), is_by_number })
 }

@@ -59,7 +59,6 @@ mod side;
 mod similar;
 mod stage;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub use error::NotationError;
@@ -93,23 +92,22 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
 /// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that does not fit these
 /// names.
 pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
-    parse_with_tables(text, names, &BTreeSet::new())
+    parse_filled(text, names, &mut Ok)
 }
 
-/// As [`parse_named`]. A file of indices holds a list, unless `tables` has the position of its argument in `text`.
-pub(crate) fn parse_with_tables(
+/// Fills a stage whose lengths or indices are in a file; returns other stages unchanged.
+pub(crate) type Fill<'a> = dyn FnMut(StageKind) -> Result<StageKind, Fault> + 'a;
+
+/// As [`parse_named`], with each stage passed through `fill` before the axis names follow it.
+pub(crate) fn parse_filled(
     text: &str,
     names: &mut AxisNames,
-    tables: &BTreeSet<usize>,
+    fill: &mut Fill<'_>,
 ) -> Result<Vec<Stage>, NotationError> {
-    stages(text, names, tables).map_err(|fault| fault.within(text))
+    stages(text, names, fill).map_err(|fault| fault.within(text))
 }
 
-fn stages(
-    text: &str,
-    names: &mut AxisNames,
-    tables: &BTreeSet<usize>,
-) -> Result<Vec<Stage>, Fault> {
+fn stages(text: &str, names: &mut AxisNames, fill: &mut Fill<'_>) -> Result<Vec<Stage>, Fault> {
     let mut cursor = Cursor::new(text);
     let mut stages = Vec::new();
     let (mut numbered, mut is_first) = (None, true);
@@ -122,7 +120,7 @@ fn stages(
             return Err(empty_stage(cursor.here()));
         }
         let start = cursor.at();
-        let read = stage(&mut cursor, names, tables)?;
+        let read = stage(&mut cursor, names, fill)?;
         let span = cursor.since(start);
         check_previous(read.kind.as_ref(), &span, is_first)?;
         is_first = false;
@@ -187,7 +185,7 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
 fn stage(
     cursor: &mut Cursor<'_>,
     names: &mut AxisNames,
-    tables: &BTreeSet<usize>,
+    fill: &mut Fill<'_>,
 ) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();
@@ -203,7 +201,7 @@ fn stage(
         // An axis may have the name of an operator, as in `roll (h w) -> h roll w`.
         if alone || !pattern::has_arrow_after_parentheses(cursor.rest()) {
             *cursor = end;
-            return call::stage(&given?, names, tables);
+            return call::stage(&given?, names, fill);
         }
     }
     if let Some(read) = pattern::read(cursor, names) {

@@ -1,6 +1,5 @@
 //! Parses axis patterns: `b (h p1) w -> b h (p1 w), p1=16`.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use trundle_core::ops::{PatternFault, Rearrange, Side, Transpose};
@@ -41,7 +40,7 @@ impl AxisPattern {
     }
 
     fn read(text: &str) -> Result<AxisPattern, Fault> {
-        let stages = super::stages(text, &mut AxisNames::unknown(), &BTreeSet::new())?;
+        let stages = super::stages(text, &mut AxisNames::unknown(), &mut Ok)?;
         let span = stages.first().map_or(0..0, |stage| stage.span.clone());
         if let [_, second, ..] = &stages[..] {
             let fault = Fault::new(second.span.clone(), "a second stage after an axis pattern");

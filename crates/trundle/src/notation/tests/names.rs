@@ -22,7 +22,9 @@ fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
 }
 
 fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
+    let mut read = BTreeSet::new();
     let numbers = |_: &Unfilled, file: &str| {
+        assert!(read.insert(file.to_owned()), "{file} is read once");
         let list = NumbersFile::list(vec![1, 2]);
         let table = || NumbersFile::new(Shape::new([2, 1]).unwrap(), vec![1, 2]).unwrap();
         Ok::<_, Infallible>(if file.starts_with("table") { table() } else { list })
