@@ -230,7 +230,7 @@ impl Decision {
         }
     }
 
-    /// Returns the tensors of the output; empty for a join and a split, which have several inputs or outputs.
+    /// Returns the decoded tensors of the output; empty for a join and a split, which have several inputs or outputs.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         match self {
             Decision::Chain { choice, .. } => {

@@ -33,8 +33,8 @@ impl<M> Fates<M> {
         self.0.iter().filter(|fate| matches!(fate, Fate::LeftOut)).count()
     }
 
-    /// Returns the tensors of an output, in the order of the file. `operators` returns the chain of a moved tensor, and
-    /// the other tensors that the chain names.
+    /// Returns the decoded tensors of an output, in the order of the file. `operators` returns the chain of a moved
+    /// tensor, and the other tensors that the chain names.
     pub(crate) fn wanted<'a>(
         &'a self,
         operators: impl Fn(&'a M) -> (&'a Chain, &'a [Input]),

@@ -21,9 +21,9 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// Returns the bytes of the tensors of a job, except for those that are copied as they are stored.
+/// Returns the bytes of the tensors of a job, except for tensors that are copied as they are stored.
 pub(crate) fn bytes(job: &Job) -> u64 {
-    job.tensors().iter().filter(|tensor| !tensor.is_stored()).map(TensorJob::out_bytes).sum()
+    job.tensors().iter().map(TensorJob::out_bytes).sum()
 }
 
 /// Counts the tensors of a job; empty for a single tensor.

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Setting};
 use crate::fates::{Fate, Fates};
 use crate::forecast::first_lines;
 use crate::input::Input;
-use crate::names::{check_readable, select, shown_path, sum};
+use crate::names::{select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
 use crate::stored;
 
@@ -55,10 +55,7 @@ impl Files {
         ignored_attributes: &[String],
         format: &Format,
     ) -> Result<Joined, Failure> {
-        let stored = match name {
-            Some(_) => Vec::new(),
-            None => stored_of(inputs, opened, along, format)?,
-        };
+        let stored = stored_of(inputs, opened, name, along, format)?;
         let chosen = chosen(inputs, opened, name)?;
         check_meaning(inputs, opened, &chosen, ignored_attributes)?;
         let mut tensors = Vec::with_capacity(chosen.len());
@@ -148,31 +145,35 @@ fn chosen(
     opened: &[TensorFile],
     name: Option<&str>,
 ) -> Result<Vec<Vec<usize>>, Failure> {
-    let mut chosen = Vec::with_capacity(opened.len());
+    let mut of_files = Vec::with_capacity(opened.len());
     for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
-        if name.is_some() {
-            check_readable(path, file, name)?;
-        }
-        chosen.push(select(path, file.headers(), name)?);
+        let named = |index: usize| (&*file.headers()[index].name, index);
+        let chosen = select(path, file.headers(), name)?;
+        of_files.push(chosen.into_iter().map(named).collect::<Vec<_>>());
     }
-    if chosen.iter().all(|of_file| of_file.len() == 1) {
-        return Ok(vec![chosen.into_iter().flatten().collect()]);
+    match of_files.iter().all(|of_file| of_file.len() == 1) {
+        true => Ok(vec![of_files.iter().map(|of_file| of_file[0].1).collect()]),
+        false => paired(inputs, &of_files),
     }
-    let names = |file: usize| opened[file].headers().iter().map(|header| &*header.name);
-    let mut tensors: Vec<Vec<usize>> = chosen[0].iter().map(|index| vec![*index]).collect();
-    for (number, of_file) in chosen.iter().enumerate().skip(1) {
-        let by_name: HashMap<&str, usize> = names(number).zip(0..).collect();
-        for tensor in &mut tensors {
-            let name = &opened[0].headers()[tensor[0]].name;
-            let index = by_name.get(&**name).filter(|index| of_file.contains(index));
-            tensor.push(*index.ok_or_else(|| lacks(inputs, [number, 0], name))?);
+}
+
+/// Matches tensors by name. `of_files` has the name and the index of each tensor of each file.
+///
+/// Returns, for each tensor, its index in each file.
+///
+/// # Errors
+/// If a tensor is missing in a file.
+fn paired(inputs: &[Input], of_files: &[Vec<(&str, usize)>]) -> Result<Vec<Vec<usize>>, Failure> {
+    let first = &of_files[0];
+    let firsts: HashSet<&str> = first.iter().map(|(name, _)| *name).collect();
+    let mut tensors: Vec<Vec<usize>> = first.iter().map(|(_, index)| vec![*index]).collect();
+    for (number, own) in of_files.iter().enumerate().skip(1) {
+        let by_name: HashMap<&str, usize> = own.iter().copied().collect();
+        for ((name, _), tensor) in first.iter().zip(&mut tensors) {
+            tensor.push(*by_name.get(name).ok_or_else(|| lacks(inputs, [number, 0], name))?);
         }
-        if of_file.len() > tensors.len() {
-            let firsts: HashMap<&str, usize> = names(0).zip(0..).collect();
-            let mut own = of_file.iter().map(|index| &opened[number].headers()[*index].name);
-            if let Some(name) = own.find(|name| !firsts.contains_key(&***name)) {
-                return Err(lacks(inputs, [0, number], name));
-            }
+        if let Some((name, _)) = own.iter().find(|(name, _)| !firsts.contains(name)) {
+            return Err(lacks(inputs, [0, number], name));
         }
     }
     Ok(tensors)
@@ -186,37 +187,21 @@ fn chosen(
 fn stored_of(
     inputs: &[Input],
     opened: &[TensorFile],
+    name: Option<&str>,
     along: &Along,
     format: &Format,
 ) -> Result<Vec<Vec<usize>>, Failure> {
-    let is_joined = |header: &Header| match along {
-        Along::Axis(Axis::Name(name)) => Ok(axes::called(header, name)?.is_some()),
-        Along::Axis(Axis::Number(_)) | Along::New(..) => Ok(true),
+    let axis = match along {
+        Along::Axis(axis) => Some(axis),
+        Along::New(..) => None,
     };
-    let name = |file: usize, index: &usize| &*opened[file].stored()[*index].header.name;
-    let mut all: Vec<Vec<usize>> = Vec::new();
-    for (number, (file, input)) in opened.iter().zip(inputs).enumerate() {
-        let own = stored::kept(file, input.path(), format, is_joined).map_err(|failure| {
-            failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')")
-        })?;
-        if number == 0 {
-            all = own.into_iter().map(|index| vec![index]).collect();
-            continue;
-        }
-        let by_name: HashMap<&str, usize> =
-            own.iter().map(|index| (name(number, index), *index)).collect();
-        for tensor in &mut all {
-            let first = name(0, &tensor[0]);
-            tensor.push(*by_name.get(first).ok_or_else(|| lacks(inputs, [number, 0], first))?);
-        }
-        let first: HashSet<&str> = all.iter().map(|tensor| name(0, &tensor[0])).collect();
-        if let Some(own) =
-            own.iter().map(|index| name(number, index)).find(|own| !first.contains(own))
-        {
-            return Err(lacks(inputs, [0, number], own));
-        }
+    let mut of_files = Vec::with_capacity(opened.len());
+    for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
+        let named = |index: usize| (&*file.stored()[index].header.name, index);
+        let kept = stored::kept_along(file, path, name, axis, format)?;
+        of_files.push(kept.into_iter().map(named).collect::<Vec<_>>());
     }
-    Ok(all)
+    paired(inputs, &of_files)
 }
 
 /// Returns the failure for a tensor that the first of two files lacks, and the second has.

@@ -23,8 +23,13 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     Err(match name {
         Some(_) if is_stored => failure.with_hint("trundle can only copy it as it is stored"),
         Some(_) => failure,
-        None => failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')"),
+        None => leaving_out(failure),
     })
+}
+
+/// Adds the hint that the user can leave out the tensor of a failure.
+pub(crate) fn leaving_out(failure: Failure) -> Failure {
+    failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')")
 }
 
 /// Returns the failure for an unreadable tensor that would be missing in the output.

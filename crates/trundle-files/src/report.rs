@@ -80,8 +80,8 @@ impl Decided {
     /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let mut reports = self.work_reports()?;
-        let stored = self.decision.stored().into_iter();
-        let stored = stored.map(|index| &*self.opened[0].stored()[index].header.name);
+        let stored = self.options.stored.iter();
+        let stored = stored.map(|index| &*self.opened[0].stored()[*index].header.name);
         let stored: Vec<&str> = stored.collect();
         if !stored.is_empty() {
             reports.iter_mut().for_each(|report| report["copied_as_stored"] = json!(stored));
@@ -212,8 +212,7 @@ impl Decided {
     }
 
     fn stored_line(&self) -> String {
-        let line = stored::line(&self.opened[0], &self.decision.stored());
-        line.map_or_else(String::new, |line| format!("  {line}\n"))
+        stored::line(&self.opened[0], &self.options.stored)
     }
 
     /// Describes the verification in one line; empty if there is none.

@@ -127,8 +127,11 @@ fn kept_as_stored(
     let selected = file.headers().iter().chain(stored).filter(|header| is_selected(header));
     let among = names_of(selected);
     let is_moved = |header: &Header| {
-        if !is_selected(header) || name == Some(&header.name) {
-            return Ok(is_selected(header));
+        if !is_selected(header) {
+            return Ok(false);
+        }
+        if name == Some(&header.name) {
+            return Ok(true);
         }
         let chain = operation.chain_for(header, Some(&among));
         let chain = chain.map_err(|failure| failure.within(&header.name))?;

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Setting};
 use crate::fates::{Fate, Fates};
 use crate::forecast::counted;
 use crate::input::Input;
-use crate::names::{check_readable, select, shown_path, sum};
+use crate::names::{select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
 use crate::stored;
 
@@ -113,19 +113,7 @@ impl Parted {
         format: &Format,
     ) -> Result<Parted, Failure> {
         let headers = file.headers();
-        let has_axis = |header: &Header| match axis {
-            Axis::Name(name) => Ok(axes::called(header, name)?.is_some()),
-            Axis::Number(_) => Ok(true),
-        };
-        let stored = match name {
-            None => stored::kept(file, path, format, has_axis).map_err(|failure| {
-                failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')")
-            })?,
-            Some(_) => Vec::new(),
-        };
-        if name.is_some() {
-            check_readable(path, file, name)?;
-        }
+        let stored = stored::kept_along(file, path, name, Some(axis), format)?;
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use trundle_formats::{Format, Header, Shown, TensorFile, Unreadable};
 
+use crate::axes;
 use crate::failure::Failure;
-use crate::names::{cannot_keep, listed, shown_path};
+use crate::names::{cannot_keep, check_readable, leaving_out, listed, shown_path};
+use crate::request::Axis;
 
 /// Returns the tensors of a file that cannot be decoded and go to the output as they are stored: their indices in
 /// [`TensorFile::stored`].
@@ -41,13 +43,37 @@ pub(crate) fn kept(
     file.unreadable().iter().map(index).collect()
 }
 
-/// Describes in one line the tensors that are copied as they are stored; `None` if there are none.
-pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> Option<String> {
+/// Returns the tensors that a split or a join along `axis` (`None`: a new axis) copies [as they are stored](kept); none
+/// if `name` selects tensors.
+///
+/// # Errors
+/// The errors of [`kept`], and of [`check_readable`] if `name` selects tensors.
+pub(crate) fn kept_along(
+    file: &TensorFile,
+    path: &Path,
+    name: Option<&str>,
+    axis: Option<&Axis>,
+    format: &Format,
+) -> Result<Vec<usize>, Failure> {
+    if name.is_some() {
+        return check_readable(path, file, name).map(|()| Vec::new());
+    }
+    let has_axis = |header: &Header| match axis {
+        Some(Axis::Name(name)) => Ok(axes::called(header, name)?.is_some()),
+        Some(Axis::Number(_)) | None => Ok(true),
+    };
+    kept(file, path, format, has_axis).map_err(leaving_out)
+}
+
+/// Describes in a line of a plan the tensors that are copied as they are stored; empty if there are none.
+pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> String {
+    if kept.is_empty() {
+        return String::new();
+    }
     let name = |index: &usize| {
         let Header { name, element, shape, .. } = &file.stored()[*index].header;
         format!("{name} ({} {shape})", element.name())
     };
     let names = listed(kept.iter().map(name));
-    (!kept.is_empty())
-        .then(|| format!("copied as stored, since trundle cannot decode them: {names}"))
+    format!("  copied as stored, since trundle cannot decode them: {names}\n")
 }

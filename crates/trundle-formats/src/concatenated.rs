@@ -67,6 +67,7 @@ impl Blob for Concatenated {
         }
     }
 
+    /// Returns the first file, for the disk of all.
     fn file(&self) -> Option<&File> {
         self.files.iter().find_map(|(_, file)| file.bytes.file())
     }

@@ -158,9 +158,9 @@ impl Format {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }
-        match self.keeps {
-            Keeps::NetCdf | Keeps::Hdf5 => skeleton(tensors, metadata),
-            _ => skeleton(tensors, &without_stored(metadata)),
+        match self.keeps >= Keeps::NetCdf {
+            true => skeleton(tensors, metadata),
+            false => skeleton(tensors, &without_stored(metadata)),
         }
     }
 }

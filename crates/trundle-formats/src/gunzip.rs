@@ -69,8 +69,8 @@ impl GzipData {
         GzipData { blob: Some(blob), start, reader: Gunzip::new(reader) }
     }
 
-    pub(crate) fn stream(rest: impl Read + Send + 'static) -> GzipData {
-        GzipData { blob: None, start: 0, reader: Gunzip::new(Box::new(rest)) }
+    pub(crate) fn stream(rest: Box<dyn Read + Send>) -> GzipData {
+        GzipData { blob: None, start: 0, reader: Gunzip::new(rest) }
     }
 
     /// Returns the size of the gzip data, if it is known.

@@ -110,7 +110,7 @@ pub use header::{Encoding, Header, Order};
 pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 #[doc(hidden)]
 pub use lock::lock;
-pub use names::{Shown, is_steering};
+pub use names::{Shown, folder_of, is_steering};
 pub use output::{Output, is_within, overlaps};
 pub use registry::FORMATS;
 pub use shared_output::{Joined, SharedOutput};

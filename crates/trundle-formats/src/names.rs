@@ -76,7 +76,7 @@ pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
 }
 
 /// Returns the folder of a path: `.` if the path has none.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

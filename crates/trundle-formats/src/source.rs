@@ -42,6 +42,19 @@ enum Input {
     Stream(Box<dyn Read + Send>),
 }
 
+impl Input {
+    /// Returns the bytes for random access, or else the reader of a stream.
+    fn into_blob(self) -> Result<Arc<dyn Blob>, Box<dyn Read + Send>> {
+        match self {
+            Input::File { file, .. } => Ok(Arc::new(file)),
+            Input::Memory(bytes) => Ok(Arc::new(bytes)),
+            Input::Concatenated(bytes) => Ok(Arc::new(bytes)),
+            Input::Gzip(data) => Err(Box::new(data.reader)),
+            Input::Stream(reader) => Err(reader),
+        }
+    }
+}
+
 impl Source {
     /// Opens the file at `path`; `-` is stdin.
     pub(crate) fn open(path: &Path) -> Result<Source, Problem> {
@@ -117,18 +130,12 @@ impl Source {
 
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
-        let Source { name, files, beside, input, position } = self;
-        let data = match input {
-            Input::File { file, .. } => GzipData::new(Arc::new(file), position),
-            Input::Memory(bytes) => GzipData::new(Arc::new(bytes), position),
-            input => {
-                let stream =
-                    Source { name: name.clone(), files: Vec::new(), beside: None, input, position };
-                GzipData::stream(stream)
-            }
+        let data = match self.input.into_blob() {
+            Ok(blob) => GzipData::new(blob, self.position),
+            Err(rest) => GzipData::stream(rest),
         };
-        let input = Input::Gzip(Box::new(data));
-        Source { name, files, beside, input, position: 0 }
+        let (name, files, beside) = (self.name, self.files, self.beside);
+        Source { name, files, beside, input: Input::Gzip(Box::new(data)), position: 0 }
     }
 
     /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,
@@ -145,12 +152,7 @@ impl Source {
 
     /// Returns the blob of a source that is not compressed, to share it between threads.
     pub(crate) fn into_blob(self) -> Option<Arc<dyn Blob>> {
-        match self.input {
-            Input::File { file, .. } => Some(Arc::new(file)),
-            Input::Memory(bytes) => Some(Arc::new(bytes)),
-            Input::Concatenated(bytes) => Some(Arc::new(bytes)),
-            Input::Gzip(_) | Input::Stream(_) => None,
-        }
+        self.input.into_blob().ok()
     }
 
     /// Returns the paths of the files with the bytes.

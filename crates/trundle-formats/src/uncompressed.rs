@@ -80,7 +80,7 @@ impl Uncompressed {
         Ok(Box::new(Uncompressed { listing, source, start, bytes, trailing }))
     }
 
-    /// Returns the listing, and the file or memory; `None` for a stream.
+    /// Returns the listing, and the file or memory; `None` for a stream and for gzip data.
     pub(crate) fn into_parts(self) -> (Listing, Option<Arc<dyn Blob>>) {
         (self.listing, self.source.into_blob())
     }

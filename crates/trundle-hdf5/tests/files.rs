@@ -215,7 +215,7 @@ fn what_is_written_is_read_as_it_was() {
     };
     let groups =
         BTreeMap::from(["", "of", "empty/group"].map(|path| (path.to_owned(), said.clone())));
-    let made = NewFile::of(&datasets, &groups).unwrap();
+    let made = NewFile::of(datasets.clone(), &groups, false).unwrap();
     let mut bytes = made.metadata.clone();
     for (dataset, begin) in datasets.iter().zip(&made.data) {
         assert!(*begin >= bytes.len() as u64 && begin.is_multiple_of(64));
@@ -237,15 +237,18 @@ fn what_is_written_is_read_as_it_was() {
         assert!(elements(found, &bytes).unwrap().iter().all(|byte| *byte == 9));
     }
     for path in ["", "a//b", "./a", "a/", "a/b", "of"] {
-        let two = [
+        let two = vec![
             new("a", &[2], "<i4", 8, &[]),
             new("of/x", &[2], "<i4", 8, &[]),
             new(path, &[1], "<i4", 4, &[]),
         ];
-        assert!(NewFile::of(&two, &groups).is_err(), "{path:?}");
+        assert!(NewFile::of(two, &groups, false).is_err(), "{path:?}");
     }
     for dtype in ["<U3", "<M8[ns]", "<f16", "<f12", "|S0", "é", "<"] {
-        assert!(NewFile::of(&[new("a", &[2], dtype, 8, &[])], &groups).is_err(), "{dtype}");
+        assert!(
+            NewFile::of(vec![new("a", &[2], dtype, 8, &[])], &groups, false).is_err(),
+            "{dtype}"
+        );
     }
 }
 
@@ -253,8 +256,7 @@ fn what_is_written_is_read_as_it_was() {
 fn attributes_of(attributes: Value, is_netcdf: bool) -> Attributes {
     let Value::Object(attributes) = attributes else { panic!("an object") };
     let groups = BTreeMap::from([("g".to_owned(), attributes)]);
-    let made =
-        if is_netcdf { NewFile::of_netcdf(vec![], &groups) } else { NewFile::of(&[], &groups) };
+    let made = NewFile::of(vec![], &groups, is_netcdf);
     let read = made.and_then(|made| open(&made.metadata));
     let mut read = read.unwrap_or_else(|error| panic!("{error}"));
     read.groups.remove("g").unwrap_or_default()
@@ -365,8 +367,10 @@ fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
             new("g/y", &[4, 2], "<i4", 32, &["lat", "lon"]),
         ];
         let none = BTreeMap::new();
-        let (plain, netcdf) =
-            (NewFile::of(&datasets, &none), NewFile::of_netcdf(datasets.clone(), &none));
+        let (plain, netcdf) = (
+            NewFile::of(datasets.clone(), &none, false),
+            NewFile::of(datasets.clone(), &none, true),
+        );
         for (file, is_netcdf) in [(plain.unwrap(), false), (netcdf.unwrap(), true)] {
             let mut bytes = file.metadata.clone();
             bytes.resize(4096 + *file.data.last().unwrap() as usize, 0);
@@ -417,11 +421,7 @@ fn a_fill_value_of_netcdf_has_the_type_of_the_elements() {
         let (path, dtype) = ("a".to_owned(), dtype.to_owned());
         let new = NewDataset { path, dtype, shape: vec![0], attributes, ..NewDataset::default() };
         let none = BTreeMap::new();
-        let made = if is_netcdf {
-            NewFile::of_netcdf(vec![new], &none)
-        } else {
-            NewFile::of(&[new], &none)
-        };
+        let made = NewFile::of(vec![new], &none, is_netcdf);
         let found = open(&made.unwrap().metadata).unwrap().datasets.remove(0).attributes;
         let bytes =
             |at: usize| STANDARD.decode(found[STORED_KEY]["_FillValue"][at].as_str().unwrap());

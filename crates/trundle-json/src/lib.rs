@@ -5,7 +5,6 @@
 //! objects are unchanged.
 #![forbid(unsafe_code)]
 
-use serde::Serialize;
 use serde_json::{Number, Value};
 
 /// The first bytes of a JSON string that begins with NUL.
@@ -26,15 +25,12 @@ pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
 
 /// Formats a value as JSON.
 pub fn to_text(value: &Value) -> String {
-    String::from_utf8_lossy(&with_numbers(value.to_string().as_bytes())).into_owned()
+    with_numbers(&value.to_string())
 }
 
 /// Formats a value as JSON with line breaks.
-///
-/// # Errors
-/// If the value cannot be represented in JSON.
-pub fn to_pretty_text(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec_pretty(value).map(|json| with_numbers(&json))
+pub fn to_pretty_text(value: &Value) -> String {
+    with_numbers(&format!("{value:#}"))
 }
 
 /// Returns the value of a float.
@@ -61,14 +57,15 @@ pub fn float(value: &Value) -> Option<f64> {
 }
 
 /// Replaces the strings that stand for numbers.
-fn with_numbers(json: &[u8]) -> Vec<u8> {
-    replaced(json, |token| {
+fn with_numbers(json: &str) -> String {
+    let replaced = replaced(json.as_bytes(), |token| {
         let rest = token.strip_prefix(QUOTE_NUL)?;
         match rest.strip_suffix(b"\"").and_then(lacking) {
             Some(number) => Some(number.to_vec()),
             None => rest.starts_with(NUL).then(|| [b"\"", rest].concat()),
         }
-    })
+    });
+    String::from_utf8_lossy(&replaced).into_owned()
 }
 
 /// Replaces tokens for which `replacement` returns other bytes, except for keys of objects.
@@ -110,10 +107,7 @@ fn lacking(token: &[u8]) -> Option<&[u8]> {
     if matches!(token, b"NaN" | b"Infinity" | b"-Infinity") {
         return Some(token);
     }
-    let (sign, digits) = match token.strip_prefix(b"-") {
-        Some(digits) => ("-", digits),
-        None => ("", token),
-    };
+    let digits = token.strip_prefix(b"-").unwrap_or(token);
     let text =
         str::from_utf8(token).ok().filter(|_| digits.first().is_some_and(u8::is_ascii_digit))?;
     if digits.iter().all(u8::is_ascii_digit) {
@@ -122,7 +116,7 @@ fn lacking(token: &[u8]) -> Option<&[u8]> {
     }
     // Python reads a float that is too large as infinity.
     let is_infinite = text.parse().is_ok_and(f64::is_infinite);
-    is_infinite.then_some(if sign.is_empty() { b"Infinity" } else { b"-Infinity" })
+    is_infinite.then_some(if token[0] == b'-' { b"-Infinity" } else { b"Infinity" })
 }
 
 #[cfg(test)]
@@ -159,8 +153,8 @@ mod tests {
             let parsed = parse(text.as_bytes()).unwrap();
             assert_eq!(parsed, value, "{text}");
             assert_eq!(to_text(&parsed), text.trim_start().replace(", -", ",-"), "{text}");
-            let pretty = to_pretty_text(&parsed).unwrap();
-            assert_eq!(parse(&pretty).unwrap(), value, "{text}");
+            let pretty = to_pretty_text(&parsed);
+            assert_eq!(parse(pretty.as_bytes()).unwrap(), value, "{text}");
         }
         // A float that is too large is infinite, as in Python.
         assert_eq!(parse(b"[1e999,-1E+999]").unwrap(), json!(["\0Infinity", "\0-Infinity"]));

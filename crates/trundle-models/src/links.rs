@@ -37,13 +37,6 @@ impl Links {
     }
 }
 
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 pub(crate) fn read_range(path: &Path, start: u64, bytes: usize) -> Result<Vec<u8>> {
     let read = || {
         let mut data = Vec::new();

@@ -368,7 +368,7 @@ fn codec(metadata: &MetadataV3) -> Value {
 }
 
 impl ZarrArray {
-    /// Returns the stored metadata of the array, in JSON.
+    /// Returns the metadata of the array as compact JSON, in the form of [`trundle_json`]'s values.
     pub fn metadata(&self) -> &str {
         &self.metadata
     }

@@ -85,7 +85,7 @@ pub(crate) fn check_fields(document: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the metadata of the array at a path. Returns it in the form of version 3, and as its original text.
+/// Reads the metadata of the array at a path. Returns it in the form of version 3, and as compact JSON.
 ///
 /// # Errors
 /// [`Error`] if the metadata cannot be read or is not supported.

@@ -164,9 +164,9 @@ impl ArrayWriter {
     /// [`Error`] in the cases of [`NewArray::check`], and if the metadata cannot be written.
     pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::join(objects, new)?;
-        let metadata = writer.array.metadata();
-        let metadata = trundle_json::to_pretty_text(metadata).map_err(Error::unsupported)?;
-        objects.write(&key_of(&new.path, V3), Object::Bytes(metadata.into()))?;
+        let metadata = serde_json::to_value(writer.array.metadata()).map_err(Error::unsupported)?;
+        let text = trundle_json::to_pretty_text(&metadata).into_bytes();
+        objects.write(&key_of(&new.path, V3), Object::Bytes(text.into()))?;
         Ok(writer)
     }
 

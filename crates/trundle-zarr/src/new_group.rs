@@ -60,7 +60,7 @@ pub fn create_groups(
 }
 
 fn write(objects: &dyn ObjectStore, path: &str, metadata: &Value) -> Result<(), Error> {
-    let text = trundle_json::to_pretty_text(metadata).map_err(Error::unsupported)?;
+    let text = trundle_json::to_pretty_text(metadata).into_bytes();
     objects.write(&key_of(path, V3), Object::Bytes(text.into()))?;
     Ok(())
 }

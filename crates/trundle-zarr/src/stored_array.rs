@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::metadata::{self, MOST_METADATA_BYTES, V3};
 use crate::object_store::{ByteRange, Object, ObjectStore, Stat, key_of};
 
-/// An array whose element type or codecs are not known. Its metadata and its chunks can be copied to another store.
+/// An array that trundle cannot decode. Its metadata and its chunks can be copied to another store.
 #[derive(Clone, Debug)]
 pub struct StoredArray {
     /// The path below the root, without a leading or trailing slash.
@@ -186,8 +186,7 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     if let Some(names) = names {
         document["dimension_names"] = json!(names);
     }
-    let text = trundle_json::to_pretty_text(&document).map_err(Error::unsupported)?;
-    Ok((String::from_utf8(text).map_err(Error::unsupported)?, loses_mask))
+    Ok((trundle_json::to_pretty_text(&document), loses_mask))
 }
 
 fn name_of(metadata: &Value) -> Option<&str> {

@@ -44,13 +44,12 @@ pub struct TensorJob {
 impl TensorJob {
     /// Plans the file passes for these resources, and replaces earlier plans.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let file_passes = match self.out_bytes() {
-            // Tiles would take memory for each chunk, and chunks are copied without them.
-            1.. if self.is_stored() => vec![self.movement.whole_pass()],
-            _ => {
-                let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
-                planned.map_err(|error| error.within(&self.name))?
-            }
+        // Tiles would take memory for each chunk, and chunks are copied without them.
+        let file_passes = if self.is_stored() && self.units() > 0 {
+            vec![self.movement.whole_pass()]
+        } else {
+            let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
+            planned.map_err(|error| error.within(&self.name))?
         };
         Ok(TensorJob { file_passes, ..self })
     }
@@ -114,15 +113,21 @@ impl TensorJob {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
-    /// Returns the size of the output in bytes; of a tensor that is copied as it is stored, its number of chunks.
+    /// Returns the size of the output in bytes; 0 for a tensor that is copied as it is stored, because its size is not
+    /// known.
     pub fn out_bytes(&self) -> u64 {
+        if self.is_stored() { 0 } else { self.units() }
+    }
+
+    /// Returns the bytes that the movement writes. A tensor that is copied as it is stored has one for each chunk.
+    pub(crate) fn units(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
 
     /// Returns the size of the output in bytes, with an assumed size of chunks that are copied as they are stored.
     pub(crate) fn assumed_bytes(&self) -> u64 {
         let of_chunk = if self.is_stored() { STORED_CHUNK_BYTES } else { 1 };
-        self.out_bytes().saturating_mul(of_chunk)
+        self.units().saturating_mul(of_chunk)
     }
 
     /// Returns the number of passes over the elements.
@@ -148,9 +153,8 @@ impl TensorJob {
 
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         if let Some(encoded) = self.encoded() {
-            // The encoded size is not known; the decoded size is an estimate.
-            let bytes = if self.is_stored() { 0 } else { self.out_bytes() };
-            let count = encoded.count() as u64;
+            // The encoded size is not known; the decoded size is an estimate, if it is known.
+            let (count, bytes) = (encoded.count() as u64, self.out_bytes());
             return Cost {
                 bytes_read: bytes,
                 bytes_written: bytes,

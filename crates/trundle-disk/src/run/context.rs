@@ -109,6 +109,17 @@ pub(crate) struct SourceFile<'a> {
     pub(crate) path: &'a Path,
 }
 
+impl<'a> SourceFile<'a> {
+    /// Returns the bytes of the source.
+    ///
+    /// # Errors
+    /// If the source is a stream.
+    pub(crate) fn seekable(self) -> Result<&'a dyn Blob, Error> {
+        let not_seekable = || reading(self.path)(io::ErrorKind::NotSeekable.into());
+        self.blob.ok_or_else(not_seekable)
+    }
+}
+
 /// A job with its files and options, constant during a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {

@@ -66,11 +66,9 @@ impl Executor<'_> {
         let Some(input) = of.inputs.first().and_then(|input| job.inputs[*input].tensor()) else {
             return Ok(());
         };
-        let SourceFile { blob, path } = sources[input.file];
-        let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
-        let source = blob.ok_or_else(not_seekable)?;
+        let (source, path) = (sources[input.file].seekable()?, sources[input.file].path);
         let from = input.header.data_offset.unwrap_or(0);
-        let (count, bytes) = (chunks.count(), of.out_bytes());
+        let (count, bytes) = (chunks.count(), of.units());
         let some = some.unwrap_or(0..count);
         // For the progress, each chunk counts as an equal share of the tensor's bytes.
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
@@ -172,20 +170,19 @@ pub fn is_stored_alike(
     if !one.is_described_as(other) {
         return Ok(false);
     }
-    let (grid, memory) = (JobTensor::stored(one)?.header.shape, options.budget() as u64);
+    let (grid, memory) =
+        (JobTensor::stored(one)?.header.shape, Memory::new(options.budget() as u64));
     let within = |error: Error| error.within(chunk_of(&one.header.name));
     for number in 0..grid.elements() {
         let index = grid.unravel(number);
         let chunk = |side: usize, tensor: &StoredTensor| {
-            let SourceFile { blob, path } = sources[side].file();
-            let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
-            let offset = tensor.header.data_offset.unwrap_or(0);
-            blob.ok_or_else(not_seekable)?.encoded_chunk(offset, &index).map_err(reading(path))
+            let (file, offset) = (sources[side].file(), tensor.header.data_offset.unwrap_or(0));
+            file.seekable()?.encoded_chunk(offset, &index).map_err(reading(file.path))
         };
         let (own, others) = (chunk(0, one)?, chunk(1, other)?);
         let is_remote = matches!(&others, Some(chunk) if !matches!(chunk, EncodedChunk::File(_)));
         let held = own.as_ref().map_or(Ok(0), |chunk| held_bytes(chunk, is_remote));
-        Memory::new(memory).take(held.map_err(reading(sources[0].path))?).map_err(within)?;
+        let _held = memory.take(held.map_err(reading(sources[0].path))?).map_err(within)?;
         if !is_same(own, others).map_err(reading(sources[1].path))? {
             return Ok(false);
         }

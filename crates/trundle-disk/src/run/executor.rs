@@ -391,9 +391,7 @@ impl<'a> Executor<'a> {
         if let Some(unpacked) = &run.unpacked[input] {
             return Ok(own(&**unpacked));
         }
-        let SourceFile { blob, path } = run.sources[tensor.file];
-        let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
-        let blob = blob.ok_or_else(not_seekable)?;
+        let blob = run.sources[tensor.file].seekable()?;
         let offset = tensor.header.data_offset.unwrap_or(0);
         Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }

@@ -1,9 +1,7 @@
 //! Makes the skeleton of a new file.
 
-use std::collections::BTreeMap;
-
 use trundle_core::DType;
-use trundle_hdf5::{Attributes, NewDataset, NewFile};
+use trundle_hdf5::{NewDataset, NewFile};
 
 use super::FORMAT;
 use crate::names::check_relative;
@@ -15,23 +13,21 @@ pub(super) fn hdf5(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
 ) -> Result<FileSkeleton, Problem> {
-    skeleton(tensors, metadata, |datasets, groups| NewFile::of(&datasets, groups))
+    skeleton(tensors, metadata, false)
 }
 
 pub(super) fn netcdf(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
 ) -> Result<FileSkeleton, Problem> {
-    skeleton(tensors, metadata, NewFile::of_netcdf)
+    skeleton(tensors, metadata, true)
 }
-
-type Groups = BTreeMap<String, Attributes>;
 
 /// Creates the skeleton: all metadata, followed by contiguous data.
 fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
-    new_file: impl Fn(Vec<NewDataset>, &Groups) -> Result<NewFile, trundle_hdf5::Error>,
+    is_netcdf: bool,
 ) -> Result<FileSkeleton, Problem> {
     check_names(FORMAT.name, tensors)?;
     let mut datasets = tensors.iter().map(dataset).collect::<Result<Vec<NewDataset>, Problem>>()?;
@@ -49,7 +45,7 @@ fn skeleton(
         dataset.attributes = own;
     }
     groups.insert(String::new(), attributes::of_metadata_without_objects(&of_root));
-    let file = new_file(datasets, &groups)?;
+    let file = NewFile::of(datasets, &groups, is_netcdf)?;
     let mut skeleton = FileSkeleton::default();
     let mut between = file.metadata;
     for (tensor, begin) in tensors.iter().zip(file.data) {

@@ -79,23 +79,23 @@ impl BlockAddresses {
 }
 
 impl NewFile {
-    /// Encodes a file with these datasets. `groups` maps paths to attributes; the root's path is empty. Groups without
-    /// datasets are written too.
+    /// Encodes an HDF5 or netCDF-4 file with these datasets. `groups` maps paths to attributes; the root's path is empty.
+    /// Groups without datasets are written too.
+    ///
+    /// In netCDF, a dataset that has the name of an axis, but is not the coordinate of the axis, gets a name with a
+    /// prefix, which netCDF readers remove.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if HDF5 does not allow a type or a name.
     pub fn of(
-        datasets: &[NewDataset],
+        mut datasets: Vec<NewDataset>,
         groups: &BTreeMap<String, Attributes>,
-    ) -> Result<NewFile, Error> {
-        NewFile::made(false, datasets, groups)
-    }
-
-    fn made(
         is_netcdf: bool,
-        datasets: &[NewDataset],
-        groups: &BTreeMap<String, Attributes>,
     ) -> Result<NewFile, Error> {
+        if is_netcdf {
+            leave_names_to_dimensions(&mut datasets);
+        }
+        let datasets = &datasets[..];
         let encoded = |tree: &Tree, scales: &Scales, addresses: &BlockAddresses| {
             let heap = Heap::new(&addresses.heaps, scales.are_there(), is_netcdf);
             encoded(datasets, groups, tree, scales, addresses, heap)
@@ -131,19 +131,6 @@ impl NewFile {
         }
         heaps.into_iter().for_each(|heap| metadata.extend(heap));
         Ok(NewFile { metadata, data: addresses.data })
-    }
-
-    /// Encodes a netCDF-4 file. A dataset that has the name of an axis, but is not the coordinate of the axis, gets a
-    /// name with a prefix, which netCDF readers remove.
-    ///
-    /// # Errors
-    /// The errors of [`NewFile::of`].
-    pub fn of_netcdf(
-        mut datasets: Vec<NewDataset>,
-        groups: &BTreeMap<String, Attributes>,
-    ) -> Result<NewFile, Error> {
-        leave_names_to_dimensions(&mut datasets);
-        NewFile::made(true, &datasets, groups)
     }
 }
 

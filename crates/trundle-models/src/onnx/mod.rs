@@ -30,6 +30,7 @@ use std::path::Path;
 
 use prost::Message;
 use prost::bytes::Bytes;
+use trundle_formats::folder_of;
 
 use builder::Builder;
 use external::ExternalData;
@@ -41,7 +42,6 @@ use value_info::{only_tensor, tensor_type};
 pub use element::{element_of, number_of};
 pub use partition::{Fused, FusedNode, Partition, Subgraph};
 
-use crate::links::folder_of;
 use crate::order::sorted_nodes;
 use crate::{ElementType, Error, Input, Links, Model, Output, Result};
 

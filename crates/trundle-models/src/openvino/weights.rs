@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use trundle_core::{DType, Shape};
+use trundle_formats::folder_of;
 
 use super::layer::Layer;
 use crate::constant::unused_cleared;
-use crate::links::{folder_of, read_range};
+use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Data, ElementType, Error, Links, Result};
 

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use prost::Message;
 use trundle_core::Shape;
+use trundle_formats::folder_of;
 
 use super::builder::label;
 use super::external::ExternalData;
 use super::functions::Functions;
 use super::value_info::{named, tensor_type};
 use super::{decode, malformed, model_of, opset, proto};
-use crate::links::folder_of;
 use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId};
 
 use graph::{Graph, names_given};
