@@ -20,6 +20,6 @@ pub use plan::storage::Storage;
 pub use plan::tensor_job::TensorJob;
 pub use run::{
     Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Sample, Source, Steps,
-    TaskOptions, TaskPlan, compare, is_stored_alike,
+    TaskOptions, TaskPlan, are_undecoded_alike, compare,
 };
 pub use trundle_core::program::{Program, TensorId};

@@ -22,15 +22,16 @@ pub(crate) fn warnings(
     choice: &Choice,
     picks: bool,
 ) -> Vec<String> {
-    let is_stored =
-        |name: &str| choice.stored.iter().any(|index| file.stored()[*index].header.name == name);
+    let is_undecoded = |name: &str| {
+        choice.undecoded.iter().any(|index| file.undecoded()[*index].header.name == name)
+    };
     let warning = |(axis, Apart { moved, other, is_kept })| {
         let (axis, moved, shown) = (Shown(axis), Shown(moved), Shown(other));
         let what = match is_kept {
             true => format!("{moved} moved along {axis}, but {shown} did not"),
             false => format!("{moved} and {shown} moved along {axis} in different ways"),
         };
-        if is_kept && is_stored(other) {
+        if is_kept && is_undecoded(other) {
             return format!("{what}\nhint: {shown} cannot be moved; --only leaves it out");
         }
         let only = match (operation.is_by_name(), picks) {
@@ -76,8 +77,8 @@ fn apart<'a>(
     let mut first_of = BTreeMap::new();
     let wanted = choice.fates.wanted(|moved| (&moved.chain, &[]));
     let wanted = wanted.iter().map(|wanted| (&file.headers()[wanted.index], wanted.chain));
-    let stored = choice.stored.iter().map(|index| (&file.stored()[*index].header, None));
-    let mut own: Vec<(&Header, Option<&Chain>)> = wanted.chain(stored).collect();
+    let undecoded = choice.undecoded.iter().map(|index| (&file.undecoded()[*index].header, None));
+    let mut own: Vec<(&Header, Option<&Chain>)> = wanted.chain(undecoded).collect();
     // Coordinates come first, so that messages name one if there is one.
     own.sort_by_key(|(header, _)| header.shape.rank() != 1);
     for (header, chain) in own {

@@ -105,7 +105,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         shards: Written::value_of(&to.shards),
         codecs: Written::value_of(&to.codecs),
         metadata_only: to.metadata_only,
-        stored: decision.stored(),
+        undecoded: decision.undecoded(),
         ..plan_options(memory_bytes, &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
@@ -242,12 +242,12 @@ impl Decision {
     }
 
     /// Returns the tensors of the first input that are copied as they are stored.
-    pub(crate) fn stored(&self) -> Vec<usize> {
+    pub(crate) fn undecoded(&self) -> Vec<usize> {
         match self {
-            Decision::Chain { choice, .. } => choice.stored.clone(),
-            Decision::Split(parted) => parted.stored.clone(),
-            Decision::Relayout(relaid) => relaid.stored.clone(),
-            Decision::Join(joined) => joined.stored(),
+            Decision::Chain { choice, .. } => choice.undecoded.clone(),
+            Decision::Split(parted) => parted.undecoded.clone(),
+            Decision::Relayout(relaid) => relaid.undecoded.clone(),
+            Decision::Join(joined) => joined.undecoded(),
         }
     }
 
@@ -258,7 +258,7 @@ impl Decision {
             Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
             _ => self.wanted().iter().map(|each| each.chain.is_none()).collect(),
         };
-        kept.resize(kept.len() + self.stored().len(), true);
+        kept.resize(kept.len() + self.undecoded().len(), true);
         kept
     }
 
@@ -269,7 +269,7 @@ impl Decision {
             Decision::Chain { choice, .. } => choice.fates.left_out(),
             Decision::Split(parted) => parted.fates.left_out(),
         };
-        left_out + opened[0].unreadable().len() - self.stored().len()
+        left_out + opened[0].unreadable().len() - self.undecoded().len()
     }
 }
 

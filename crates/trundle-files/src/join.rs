@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle::{Shape, normalize_axis};
 use trundle_disk::{
-    Assembled, Observer, PlanOptions, Program, Source, TensorId, compare, is_stored_alike,
+    Assembled, Observer, PlanOptions, Program, Source, TensorId, are_undecoded_alike, compare,
 };
 use trundle_formats::{
     Annotations, Difference, Encoding, Format, Header, Shown, StoredDType, TensorFile,
@@ -19,7 +19,7 @@ use crate::forecast::first_lines;
 use crate::input::Input;
 use crate::names::{select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
-use crate::stored;
+use crate::undecoded;
 
 /// The index of the input file for each part of the result. The user may name a file several times.
 pub(crate) struct Files(Vec<usize>);
@@ -55,7 +55,7 @@ impl Files {
         ignored_attributes: &[String],
         format: &Format,
     ) -> Result<Joined, Failure> {
-        let stored = stored_of(inputs, opened, name, along, format)?;
+        let undecoded = undecoded_of(inputs, opened, name, along, format)?;
         let chosen = chosen(inputs, opened, name)?;
         check_meaning(inputs, opened, &chosen, ignored_attributes)?;
         let mut tensors = Vec::with_capacity(chosen.len());
@@ -77,7 +77,7 @@ impl Files {
             let (file, name) = (shown_path(inputs[0].path()), Shown(name));
             return Err(Failure::refused(format!("{file}: no axis is called \"{name}\"")));
         }
-        Ok(Joined { tensors, stored, of_part: self.0 })
+        Ok(Joined { tensors, undecoded, of_part: self.0 })
     }
 }
 
@@ -180,11 +180,11 @@ fn paired(inputs: &[Input], of_files: &[Vec<(&str, usize)>]) -> Result<Vec<Vec<u
 }
 
 /// Returns the tensors that are copied from the first file as they are stored: the index of each in
-/// [`TensorFile::stored`] of each file.
+/// [`TensorFile::undecoded`] of each file.
 ///
 /// # Errors
 /// If an unreadable tensor cannot be copied, is joined, or is missing in a file.
-fn stored_of(
+fn undecoded_of(
     inputs: &[Input],
     opened: &[TensorFile],
     name: Option<&str>,
@@ -197,8 +197,8 @@ fn stored_of(
     };
     let mut of_files = Vec::with_capacity(opened.len());
     for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
-        let named = |index: usize| (&*file.stored()[index].header.name, index);
-        let kept = stored::kept_along(file, path, name, axis, format)?;
+        let named = |index: usize| (&*file.undecoded()[index].header.name, index);
+        let kept = undecoded::kept_along(file, path, name, axis, format)?;
         of_files.push(kept.into_iter().map(named).collect::<Vec<_>>());
     }
     paired(inputs, &of_files)
@@ -215,8 +215,8 @@ type Named<'a> = (&'a Path, &'a Header);
 
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// The tensors that are [copied as they are stored](stored::kept) from the first file: their indices in each file.
-    stored: Vec<Vec<usize>>,
+    /// The tensors that are [copied as they are stored](undecoded::kept) from the first file: their index in each file.
+    undecoded: Vec<Vec<usize>>,
     of_part: Vec<usize>,
 }
 
@@ -440,8 +440,8 @@ impl Joined {
         self.tensors.iter().map(Tensor::assembled).collect()
     }
 
-    pub(crate) fn stored(&self) -> Vec<usize> {
-        self.stored.iter().map(|indices| indices[0]).collect()
+    pub(crate) fn undecoded(&self) -> Vec<usize> {
+        self.undecoded.iter().map(|indices| indices[0]).collect()
     }
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
@@ -465,7 +465,7 @@ impl Joined {
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
-        there.map(|there| there - self.tensors.len() - self.stored.len()).sum()
+        there.map(|there| there - self.tensors.len() - self.undecoded.len()).sum()
     }
 
     pub(crate) fn attributes_differ(&self) -> Vec<String> {
@@ -497,10 +497,10 @@ impl Joined {
                 }
             }
         }
-        for indices in &self.stored {
+        for indices in &self.undecoded {
             for (other, index) in others.iter().zip(&indices[1..]) {
-                if !is_stored_alike([first, other], [indices[0], *index], options)? {
-                    let name = &first.file.stored()[indices[0]].header.name;
+                if !are_undecoded_alike([first, other], [indices[0], *index], options)? {
+                    let name = &first.file.undecoded()[indices[0]].header.name;
                     let failure = differs(other, first, name);
                     return Err(failure.with_setting(Setting::Tensor, "picks others"));
                 }

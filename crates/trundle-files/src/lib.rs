@@ -27,5 +27,5 @@ mod rule;
 pub mod run;
 mod selection;
 mod split;
-mod stored;
 pub mod tasks;
+mod undecoded;

@@ -19,9 +19,10 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     let (own, why) = (Shown(&tensor.name), Shown(&tensor.problem));
     let refusal = format!("{}: \"{own}\" cannot be read: {why}", shown_path(path));
     let failure = Failure::refused(refusal);
-    let is_stored = file.stored().iter().any(|stored| stored.header.name == tensor.name);
+    let is_undecoded =
+        file.undecoded().iter().any(|undecoded| undecoded.header.name == tensor.name);
     Err(match name {
-        Some(_) if is_stored => failure.with_hint("trundle can only copy it as it is stored"),
+        Some(_) if is_undecoded => failure.with_hint("trundle can only copy it as it is stored"),
         Some(_) => failure,
         None => leaving_out(failure),
     })

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::forecast::counted;
 use crate::names::shown_path;
 use crate::rule::{Rule, assigned};
-use crate::stored;
+use crate::undecoded;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
@@ -25,8 +25,8 @@ pub(crate) enum Fate {
 
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
-    /// The tensors that are [copied as they are stored](stored::kept).
-    pub(crate) stored: Vec<usize>,
+    /// The tensors that are [copied as they are stored](undecoded::kept).
+    pub(crate) undecoded: Vec<usize>,
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -60,17 +60,17 @@ impl Relaid {
         format: &Format,
     ) -> Result<Relaid, Failure> {
         let is_named = |header: &Header| Ok(rules.iter().any(|rule| rule.is_for(&header.name)));
-        let stored = stored::kept(file, path, format, is_named).map_err(|failure| {
+        let undecoded = undecoded::kept(file, path, format, is_named).map_err(|failure| {
             failure.with_hint("`trundle convert` with --only and --tensor makes a file without it")
         })?;
-        let relaid = Relaid::of_headers(file, rules, stored);
+        let relaid = Relaid::of_headers(file, rules, undecoded);
         relaid.map_err(|failure| failure.within(&path.to_string_lossy()))
     }
 
     fn of_headers(
         file: &TensorFile,
         rules: &[Arc<Rule>],
-        stored: Vec<usize>,
+        undecoded: Vec<usize>,
     ) -> Result<Relaid, Failure> {
         let mut record = Record::of(file.metadata()).map_err(Failure::refused)?;
         let headers = file.headers();
@@ -86,7 +86,7 @@ impl Relaid {
             fates.push(fate);
         }
         let metadata = record.within(file.metadata());
-        Ok(Relaid { fates, stored, metadata })
+        Ok(Relaid { fates, undecoded, metadata })
     }
 
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
@@ -107,7 +107,7 @@ impl Relaid {
 
     /// Counts the tensors that are moved, that already have the order, and that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        let mut counts = [0, 0, self.stored.len()];
+        let mut counts = [0, 0, self.undecoded.len()];
         for fate in &self.fates {
             counts[match fate {
                 Fate::Moved(_) => 0,

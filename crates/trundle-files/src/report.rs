@@ -20,7 +20,7 @@ use crate::numbers::readable;
 use crate::relayout::{Relaid, in_words};
 use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
-use crate::stored;
+use crate::undecoded;
 
 impl Decided {
     /// Describes the work: a sentence and a line for each tensor, with `verbose` also every pass.
@@ -52,7 +52,7 @@ impl Decided {
                     format!("  {output}: {}", sentence(&tensors(job), job))
                 });
                 let (tensors, outputs) = (lines_text(parted.lines(file)), lines_text(outputs));
-                tensors + &outputs + &self.stored_line() + &self.verify_line()
+                tensors + &outputs + &self.undecoded_line() + &self.verify_line()
             }
         };
         if verbose {
@@ -80,11 +80,11 @@ impl Decided {
     /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let mut reports = self.work_reports()?;
-        let stored = self.options.stored.iter();
-        let stored = stored.map(|index| &*self.opened[0].stored()[*index].header.name);
-        let stored: Vec<&str> = stored.collect();
-        if !stored.is_empty() {
-            reports.iter_mut().for_each(|report| report["copied_as_stored"] = json!(stored));
+        let undecoded = self.options.undecoded.iter();
+        let undecoded = undecoded.map(|index| &*self.opened[0].undecoded()[*index].header.name);
+        let undecoded: Vec<&str> = undecoded.collect();
+        if !undecoded.is_empty() {
+            reports.iter_mut().for_each(|report| report["copied_as_stored"] = json!(undecoded));
         }
         Ok(reports)
     }
@@ -194,7 +194,7 @@ impl Decided {
     }
 
     fn destination_lines(&self, job: &Job) -> String {
-        let mut lines = encoded_line(job) + &self.stored_line();
+        let mut lines = encoded_line(job) + &self.undecoded_line();
         if let Some(output) = self.outputs.first() {
             lines.push_str(&format!("  {}\n", destination(output, self.format)));
         }
@@ -211,8 +211,8 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    fn stored_line(&self) -> String {
-        stored::line(&self.opened[0], &self.options.stored)
+    fn undecoded_line(&self) -> String {
+        undecoded::line(&self.opened[0], &self.options.undecoded)
     }
 
     /// Describes the verification in one line; empty if there is none.

@@ -52,9 +52,9 @@ impl Decided {
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
             // A comparison does not write, so these options do not apply.
-            let (chunks, shards, codecs, stored) = (None, None, None, Vec::new());
+            let (chunks, shards, codecs, undecoded) = (None, None, None, Vec::new());
             let options =
-                PlanOptions { chunks, shards, codecs, stored, metadata_only: false, ..options };
+                PlanOptions { chunks, shards, codecs, undecoded, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
         }
         let options = RunOptions {
@@ -297,7 +297,7 @@ fn described(tensor: &TensorJob, file: &Path) -> Value {
         "shape": tensor.out_shape().sizes(),
         "bytes": tensor.out_bytes(),
     });
-    if tensor.is_stored() {
+    if tensor.is_undecoded() {
         // The size of encoded chunks is not known.
         described["bytes"] = Value::Null;
         described["copied_as_stored"] = true.into();

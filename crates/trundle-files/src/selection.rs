@@ -16,13 +16,13 @@ use crate::memory;
 use crate::names::{check_readable, is_selected, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
-use crate::stored;
+use crate::undecoded;
 
-/// The fates of the tensors, and the tensors that are [copied as they are stored](stored::kept).
+/// The fates of the tensors, and the tensors that are [copied as they are stored](undecoded::kept).
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub fates: Fates<TensorChain>,
-    pub stored: Vec<usize>,
+    pub undecoded: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -53,11 +53,11 @@ impl Choice {
     ) -> Result<Choice, Failure> {
         let file = &files[0];
         let others_stay = !only && !format.holds_one();
-        let stored = match others_stay {
-            true => kept_as_stored(operation, file, inputs[0].path(), name, format),
+        let undecoded = match others_stay {
+            true => kept_undecoded(operation, file, inputs[0].path(), name, format),
             false => Ok(Vec::new()),
         };
-        let stored = stored.map_err(|failure| {
+        let undecoded = undecoded.map_err(|failure| {
             let leaves = "with --tensor NAME leaves it out (NAME may be '*')";
             failure.with_setting(Setting::Only, leaves)
         })?;
@@ -72,7 +72,7 @@ impl Choice {
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
-        Ok(Choice { fates: Fates(fates), stored })
+        Ok(Choice { fates: Fates(fates), undecoded })
     }
 
     /// Returns the bytes that the job holds throughout: lengths, indices and scatter tables.
@@ -108,11 +108,12 @@ impl Choice {
 /// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Returns the tensors that are [copied as they are stored](stored::kept). `name` selects the tensors of the operation.
+/// Returns the tensors that are [copied as they are stored](undecoded::kept). The operation is applied to the tensors
+/// that `name` selects.
 ///
 /// # Errors
 /// If a tensor cannot be copied, or the operation moves it or does not fit it.
-fn kept_as_stored(
+fn kept_undecoded(
     operation: &Operation,
     file: &TensorFile,
     path: &Path,
@@ -123,8 +124,8 @@ fn kept_as_stored(
     // A name that is also a pattern selects only the tensor of this name.
     let is_pattern = !name.is_some_and(is_header);
     let is_selected = |header: &Header| is_selected(name, &header.name, is_pattern);
-    let stored = file.stored().iter().map(|stored| &stored.header);
-    let selected = file.headers().iter().chain(stored).filter(|header| is_selected(header));
+    let undecoded = file.undecoded().iter().map(|undecoded| &undecoded.header);
+    let selected = file.headers().iter().chain(undecoded).filter(|header| is_selected(header));
     let among = names_of(selected);
     let is_moved = |header: &Header| {
         if !is_selected(header) {
@@ -140,7 +141,7 @@ fn kept_as_stored(
                 && chain.index_map(&header.shape).is_some_and(|map| map.is_identity());
         Ok(!is_idle)
     };
-    stored::kept(file, path, format, is_moved)
+    undecoded::kept(file, path, format, is_moved)
 }
 
 fn fitting(

@@ -15,7 +15,7 @@ use crate::forecast::counted;
 use crate::input::Input;
 use crate::names::{select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
-use crate::stored;
+use crate::undecoded;
 
 /// Returns the input of a split.
 ///
@@ -94,8 +94,8 @@ impl Cut {
 
 pub(crate) struct Parted {
     pub(crate) fates: Fates<Cut>,
-    /// The tensors that each part has [as they are stored](stored::kept).
-    pub(crate) stored: Vec<usize>,
+    /// The tensors that each part has [as they are stored](undecoded::kept).
+    pub(crate) undecoded: Vec<usize>,
     pub(crate) parts: usize,
 }
 
@@ -113,7 +113,7 @@ impl Parted {
         format: &Format,
     ) -> Result<Parted, Failure> {
         let headers = file.headers();
-        let stored = stored::kept_along(file, path, name, Some(axis), format)?;
+        let undecoded = undecoded::kept_along(file, path, name, Some(axis), format)?;
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];
@@ -133,7 +133,7 @@ impl Parted {
             let (file, dim) = (shown_path(path), Shown(dim));
             return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
         }
-        Ok(Parted { fates, stored, parts: parts.count() })
+        Ok(Parted { fates, undecoded, parts: parts.count() })
     }
 
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {

@@ -68,7 +68,7 @@ impl Annotations {
         if self.attributes == other.attributes {
             return true;
         }
-        let [one, other] = [self, other].map(|each| attributes::with_stored(&each.attributes));
+        let [one, other] = [self, other].map(|each| attributes::with_typed(&each.attributes));
         one.len() == other.len()
             && one.iter().all(|(name, value)| {
                 other.get(name).is_some_and(|other| is_same(name, value, other))

@@ -1,6 +1,6 @@
 //! Converts attributes of arrays and groups between JSON and strings.
 //!
-//! The JSON is as Python writes it, see [`trundle_json`]. With attributes from HDF5, it has an entry [`STORED_KEY`],
+//! The JSON is as Python writes it, see [`trundle_json`]. With attributes from HDF5, it has an entry [`TYPED_KEY`],
 //! which only a new HDF5 file needs.
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
@@ -11,13 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 #[cfg(feature = "hdf5")]
-pub use trundle_hdf5::STORED_KEY;
+pub use trundle_hdf5::TYPED_KEY;
 
 type Attributes = serde_json::Map<String, Value>;
 
 /// The key of an entry that only files of HDF5 have.
 #[cfg(not(feature = "hdf5"))]
-pub const STORED_KEY: &str = "\0hdf5";
+pub const TYPED_KEY: &str = "\0hdf5";
 
 /// Converts attributes to pairs of strings, for other formats. Strings that could be parsed as JSON, and all other
 /// values, become JSON.
@@ -51,7 +51,7 @@ pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String
 #[cfg(feature = "hdf5")]
 pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attributes {
     let mut attributes = of_metadata(metadata);
-    let texts = metadata.iter().filter(|(key, text)| key != STORED_KEY && object(text).is_some());
+    let texts = metadata.iter().filter(|(key, text)| key != TYPED_KEY && object(text).is_some());
     for (key, text) in texts {
         attributes.insert(key.clone(), Value::String(text.clone()));
     }
@@ -126,15 +126,15 @@ pub(crate) fn to_text(attributes: &Attributes) -> String {
 /// Parses attributes from a JSON object; none if the text is not an object.
 pub(crate) fn of_text(text: &str) -> Attributes {
     let mut attributes = object(text).unwrap_or_default();
-    attributes.shift_remove(STORED_KEY);
+    attributes.shift_remove(TYPED_KEY);
     attributes
 }
 
 /// Parses attributes. Those that only HDF5 can represent are as a file stores them.
-pub(crate) fn with_stored(text: &str) -> Attributes {
+pub(crate) fn with_typed(text: &str) -> Attributes {
     let mut attributes = object(text).unwrap_or_default();
-    if let Some(Value::Object(stored)) = attributes.shift_remove(STORED_KEY) {
-        for (name, entry) in stored {
+    if let Some(Value::Object(typed)) = attributes.shift_remove(TYPED_KEY) {
+        for (name, entry) in typed {
             attributes.entry(name).or_insert(entry);
         }
     }
@@ -149,8 +149,8 @@ pub(crate) fn float_of_base64(value: &Value) -> Option<f64> {
 
 /// Returns the names of attributes that only HDF5 can represent.
 pub(crate) fn only_in_hdf5(attributes: &Attributes) -> impl Iterator<Item = &String> {
-    let stored = attributes.get(STORED_KEY).and_then(Value::as_object);
-    let names = stored.into_iter().flat_map(serde_json::Map::keys);
+    let typed = attributes.get(TYPED_KEY).and_then(Value::as_object);
+    let names = typed.into_iter().flat_map(serde_json::Map::keys);
     names.filter(|name| !attributes.contains_key(*name))
 }
 
@@ -168,12 +168,12 @@ pub fn of_groups_only_in_hdf5(metadata: &[(String, String)]) -> Vec<String> {
 }
 
 /// Returns the metadata of a file for a format other than HDF5.
-pub(crate) fn without_stored(metadata: &[(String, String)]) -> Vec<(String, String)> {
-    let pairs = metadata.iter().filter(|(key, _)| key != STORED_KEY);
+pub(crate) fn without_typed(metadata: &[(String, String)]) -> Vec<(String, String)> {
+    let pairs = metadata.iter().filter(|(key, _)| key != TYPED_KEY);
     let pair = |(key, text): &(String, String)| {
-        let own = Some(text).filter(|text| key.ends_with('/') && text.contains(&STORED_KEY[1..]));
+        let own = Some(text).filter(|text| key.ends_with('/') && text.contains(&TYPED_KEY[1..]));
         let text = own.and_then(|text| object(text)).map_or(text.clone(), |mut own| {
-            own.shift_remove(STORED_KEY);
+            own.shift_remove(TYPED_KEY);
             trundle_json::to_text(&own.into())
         });
         (key.clone(), text)

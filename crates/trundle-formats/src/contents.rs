@@ -16,7 +16,7 @@ pub struct Unreadable {
 
 /// A tensor that is [`Unreadable`], but can be copied as it is stored to a file of the same format.
 #[derive(Clone, Debug)]
-pub struct StoredTensor {
+pub struct UndecodedTensor {
     /// The name, the shape, the axis names and the chunks. The type has only its name; the width of an element is not
     /// known.
     pub header: Header,
@@ -24,10 +24,10 @@ pub struct StoredTensor {
     pub document: String,
 }
 
-impl StoredTensor {
+impl UndecodedTensor {
     /// Returns whether the metadata of both is the same JSON, with fields in any order.
-    pub fn is_described_as(&self, other: &StoredTensor) -> bool {
-        let parsed = |own: &StoredTensor| trundle_json::parse(own.document.as_bytes()).ok();
+    pub fn is_described_as(&self, other: &UndecodedTensor) -> bool {
+        let parsed = |own: &UndecodedTensor| trundle_json::parse(own.document.as_bytes()).ok();
         self.document == other.document
             || parsed(self).is_some_and(|own| parsed(other) == Some(own))
     }
@@ -56,7 +56,7 @@ pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
 
     /// Returns the unreadable tensors that can be copied as they are stored.
-    fn stored(&self) -> &[StoredTensor] {
+    fn undecoded(&self) -> &[UndecodedTensor] {
         &[]
     }
 

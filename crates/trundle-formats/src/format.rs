@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::attributes::without_stored;
+use crate::attributes::without_typed;
 use crate::contents::Contents;
 use crate::shared::WrittenFiles;
 use crate::source::Source;
@@ -160,7 +160,7 @@ impl Format {
         }
         match self.keeps >= Keeps::NetCdf {
             true => skeleton(tensors, metadata),
-            false => skeleton(tensors, &without_stored(metadata)),
+            false => skeleton(tensors, &without_typed(metadata)),
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Described<'a> {
     /// Other metadata. Most formats do not store it.
     pub annotations: Option<&'a Annotations>,
     /// The metadata of a tensor that is copied as it is stored. It replaces the type, the shape and all other metadata.
-    pub stored: Option<&'a str>,
+    pub undecoded: Option<&'a str>,
 }
 
 /// A tensor of a file whose data is in chunks.
@@ -51,7 +51,7 @@ pub struct ChunkedTensor {
     pub(crate) width: usize,
     pub(crate) annotations: Annotations,
     /// The metadata of a tensor that is copied as it is stored. The other fields then describe one byte for each chunk.
-    pub(crate) stored: Option<String>,
+    pub(crate) undecoded: Option<String>,
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
@@ -64,7 +64,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     dtype,
     width,
     annotations,
-    stored,
+    undecoded,
 });
 
 impl ChunkedTensor {
@@ -136,7 +136,7 @@ impl<'a> Described<'a> {
             chunk_order: None,
             codecs: None,
             annotations: None,
-            stored: None,
+            undecoded: None,
         }
     }
 

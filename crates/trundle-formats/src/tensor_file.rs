@@ -15,8 +15,8 @@ use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
 use crate::{
-    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, StoredTensor, TensorHint,
-    Unreadable,
+    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint,
+    UndecodedTensor, Unreadable,
 };
 
 /// An open file of tensors. Opening it reads the headers; further calls read the data.
@@ -167,8 +167,8 @@ impl TensorFile {
     }
 
     /// Returns those [unreadable](TensorFile::unreadable) tensors that can be copied as they are stored.
-    pub fn stored(&self) -> &[StoredTensor] {
-        self.contents.stored()
+    pub fn undecoded(&self) -> &[UndecodedTensor] {
+        self.contents.undecoded()
     }
 
     /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does nothing

@@ -13,7 +13,7 @@ use crate::group::dense;
 use crate::header::{ObjectHeader, kind, shared_message};
 use crate::layout::Dataspace;
 use crate::metadata::Metadata;
-use crate::stored::{Stored, integer_of, text_of};
+use crate::typed::{TypedValue, integer_of, text_of};
 
 /// The attributes of a dataset or a group: JSON values by name. Numbers that JSON lacks are as in [`trundle_json`].
 pub type Attributes = serde_json::Map<String, Value>;
@@ -21,7 +21,7 @@ pub type Attributes = serde_json::Map<String, Value>;
 /// The key of an entry in [`Attributes`] that is not an attribute, but has all attributes as the file stores them. A new
 /// file stores an attribute in the same way if its value is unchanged. No attribute of HDF5 has this name, because names
 /// end at NUL.
-pub const STORED_KEY: &str = "\0hdf5";
+pub const TYPED_KEY: &str = "\0hdf5";
 
 #[derive(Debug)]
 pub(crate) struct Attribute {
@@ -119,18 +119,18 @@ impl Attribute {
 
     /// Returns the attribute without references to the rest of the file; `None` if its type has other references than
     /// strings.
-    pub(crate) fn stored(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Stored> {
+    pub(crate) fn typed(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<TypedValue> {
         let data = match self.datatype.class {
             Class::VarString => heaps.strings(metadata, self)?,
             _ => is_self_contained(&self.message).then(|| self.data.clone())?,
         };
         let (datatype, message) = (self.datatype.clone(), self.message.clone());
-        Some(Stored { datatype, message, space: self.space.clone(), data })
+        Some(TypedValue { datatype, message, space: self.space.clone(), data })
     }
 
     pub(crate) fn strings(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
-        let stored = self.stored(metadata, heaps)?;
-        stored.elements().map(|element| text_of(&self.datatype, element)).collect()
+        let typed = self.typed(metadata, heaps)?;
+        typed.elements().map(|element| text_of(&self.datatype, element)).collect()
     }
 
     pub(crate) fn integers(&self) -> Option<Vec<i64>> {
@@ -155,8 +155,8 @@ impl Attribute {
 }
 
 impl Heaps {
-    /// Reads the elements of an attribute of strings, in the form of [`Stored::data`]. `None` if a damaged file has many
-    /// references to the same strings.
+    /// Reads the elements of an attribute of strings, in the form of [`TypedValue::data`]. `None` if a damaged file has
+    /// many references to the same strings.
     fn strings(&mut self, metadata: &Metadata, attribute: &Attribute) -> Option<Vec<u8>> {
         let mut data = Vec::new();
         for element in attribute.data.chunks_exact(attribute.datatype.width) {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::attributes::{Attribute, Attributes, Heaps, STORED_KEY};
+use crate::attributes::{Attribute, Attributes, Heaps, TYPED_KEY};
 use crate::chunks::{Chunked, MOST_CHUNK_BYTES};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
-use crate::stored::MOST_MESSAGE_BYTES;
+use crate::typed::MOST_MESSAGE_BYTES;
 
 /// A dataset: its metadata, and the position of its data.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Dataset {
     pub data: Data,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes, without HDF5's internal ones. Those that JSON cannot represent are only in [`STORED_KEY`].
+    /// The attributes, without HDF5's internal ones. Those that JSON cannot represent are only in [`TYPED_KEY`].
     pub attributes: Attributes,
     /// The names of attributes that cannot be read, such as references.
     pub unheld: Vec<String>,
@@ -149,10 +149,10 @@ pub(crate) fn public(
             || is_scale && INTERNAL_OF_SCALES.contains(&name)
     };
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
-    let (mut values, mut stored, mut unheld) = (Attributes::new(), Attributes::new(), Vec::new());
+    let (mut values, mut typed, mut unheld) = (Attributes::new(), Attributes::new(), Vec::new());
     for attribute in public {
         let name = &attribute.name;
-        let own = attribute.stored(metadata, heaps).filter(|own| !own.is_too_large());
+        let own = attribute.typed(metadata, heaps).filter(|own| !own.is_too_large());
         let value = own.as_ref().and_then(|own| own.value(name));
         // A new file cannot store larger attributes with their types.
         let own = own.filter(|own| own.message_bytes() <= MOST_MESSAGE_BYTES);
@@ -160,10 +160,10 @@ pub(crate) fn public(
             unheld.push(name.clone());
         }
         values.extend(value.map(|value| (name.clone(), value)));
-        stored.extend(own.map(|own| (name.clone(), own.to_json())));
+        typed.extend(own.map(|own| (name.clone(), own.to_json())));
     }
-    if !stored.is_empty() {
-        values.insert(STORED_KEY.to_owned(), stored.into());
+    if !typed.is_empty() {
+        values.insert(TYPED_KEY.to_owned(), typed.into());
     }
     (values, unheld)
 }

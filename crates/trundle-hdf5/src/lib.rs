@@ -25,9 +25,9 @@ mod header;
 mod layout;
 mod metadata;
 mod new;
-mod stored;
+mod typed;
 
-pub use attributes::{Attributes, STORED_KEY};
+pub use attributes::{Attributes, TYPED_KEY};
 pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
 pub use error::Error;

@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use trundle_hdf5::{
-    Attributes, Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt, STORED_KEY,
+    Attributes, Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt, TYPED_KEY,
 };
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
 /// Returns the attributes without their types.
 fn plain(attributes: &Attributes) -> Value {
     let mut attributes = attributes.clone();
-    attributes.shift_remove(STORED_KEY);
+    attributes.shift_remove(TYPED_KEY);
     attributes.into()
 }
 
@@ -278,7 +278,7 @@ fn attributes_keep_their_types_while_their_values_are_unchanged() {
     let texts = [&[0x19, 1, 1, 0, 16, 0, 0, 0][..], &number([0x10, 0, 0, 0], 1)].concat();
     let reference = vec![0x17, 0, 0, 0, 8, 0, 0, 0];
     let of_references = [&[0x36, 1, 0, 0, 8, 0, 0, 0][..], b"r\0\0", &reference].concat();
-    let stored = |message: &[u8], sizes: &Value, data: &[u8]| {
+    let typed = |message: &[u8], sizes: &Value, data: &[u8]| {
         json!([STANDARD.encode(message), sizes, STANDARD.encode(data)])
     };
     let floats = [0.1f32, f32::NAN, f32::INFINITY].map(f32::to_le_bytes).concat();
@@ -303,45 +303,45 @@ fn attributes_keep_their_types_while_their_values_are_unchanged() {
         (&texts, json!([2]), b"\x01\0\0\0a\0\0\0\0", json!(["a", ""]), true),
         (&texts, json!([1]), b"\x02\0\0\0\xc3\xa9", json!("\u{e9}"), true),
     ] {
-        let entry = stored(message, &sizes, data);
-        let mut attributes = json!({ STORED_KEY: { "a": entry } });
+        let entry = typed(message, &sizes, data);
+        let mut attributes = json!({ TYPED_KEY: { "a": entry } });
         if !value.is_null() {
             attributes["a"] = value.clone();
         }
         for is_netcdf in [false, true] {
             let found = attributes_of(attributes.clone(), is_netcdf);
-            let stored = found.get(STORED_KEY).and_then(|stored| stored.get("a"));
-            let is_kept = stored == Some(&entry);
+            let typed = found.get(TYPED_KEY).and_then(|typed| typed.get("a"));
+            let is_kept = typed == Some(&entry);
             assert_eq!(is_kept, is_in_netcdf || !is_netcdf, "{sizes} {value}: {found:?}");
             let has_axes = sizes.as_array().is_some_and(|sizes| sizes.len() > 1);
             let is_text = is_netcdf && !is_kept && has_axes && !value.is_null();
             let expected = if is_text { value.to_string().into() } else { value.clone() };
             assert_eq!(found.get("a").unwrap_or(&Value::Null), &expected, "{sizes}");
         }
-        let changed = attributes_of(json!({ "a": "other", STORED_KEY: { "a": entry } }), false);
+        let changed = attributes_of(json!({ "a": "other", TYPED_KEY: { "a": entry } }), false);
         assert_eq!(plain(&changed), json!({ "a": "other" }), "{sizes} {value}");
-        let removed = attributes_of(json!({ "b": 1, STORED_KEY: { "a": entry } }), false);
-        let is_only_stored = value.is_null();
-        assert_eq!(removed[STORED_KEY].get("a").is_some(), is_only_stored, "{sizes} {value}");
+        let removed = attributes_of(json!({ "b": 1, TYPED_KEY: { "a": entry } }), false);
+        let is_only_typed = value.is_null();
+        assert_eq!(removed[TYPED_KEY].get("a").is_some(), is_only_typed, "{sizes} {value}");
     }
     // Entries that do not describe an attribute are ignored.
     for entry in [
-        stored(&i2, &json!([2]), &[1, 0]),
-        stored(&i2, &json!([1]), &[1, 0, 2]),
-        stored(&i2, &json!([u64::MAX, 2]), &[1, 0]),
-        stored(&i2, &json!([-1]), &[1, 0]),
-        stored(&i2, &json!(vec![1; 33]), &[1, 0]),
-        stored(&i2[..10], &json!([1]), &[1, 0]),
-        stored(&texts, &json!([1]), &[9, 0, 0, 0, 97]),
-        stored(&texts, &json!([1]), &[0, 0, 0]),
-        stored(&reference, &json!([]), &[0; 8]),
-        stored(&of_references, &json!([]), &[0; 8]),
+        typed(&i2, &json!([2]), &[1, 0]),
+        typed(&i2, &json!([1]), &[1, 0, 2]),
+        typed(&i2, &json!([u64::MAX, 2]), &[1, 0]),
+        typed(&i2, &json!([-1]), &[1, 0]),
+        typed(&i2, &json!(vec![1; 33]), &[1, 0]),
+        typed(&i2[..10], &json!([1]), &[1, 0]),
+        typed(&texts, &json!([1]), &[9, 0, 0, 0, 97]),
+        typed(&texts, &json!([1]), &[0, 0, 0]),
+        typed(&reference, &json!([]), &[0; 8]),
+        typed(&of_references, &json!([]), &[0; 8]),
         json!(["!", [], ""]),
         json!([]),
         json!(7),
     ] {
-        let found = attributes_of(json!({ "b": 1, STORED_KEY: { "a": entry } }), false);
-        assert_eq!(found[STORED_KEY].get("a"), None, "{entry}");
+        let found = attributes_of(json!({ "b": 1, TYPED_KEY: { "a": entry } }), false);
+        assert_eq!(found[TYPED_KEY].get("a"), None, "{entry}");
     }
 }
 
@@ -424,7 +424,7 @@ fn a_fill_value_of_netcdf_has_the_type_of_the_elements() {
         let made = NewFile::of(vec![new], &none, is_netcdf);
         let found = open(&made.unwrap().metadata).unwrap().datasets.remove(0).attributes;
         let bytes =
-            |at: usize| STANDARD.decode(found[STORED_KEY]["_FillValue"][at].as_str().unwrap());
+            |at: usize| STANDARD.decode(found[TYPED_KEY]["_FillValue"][at].as_str().unwrap());
         (bytes(0).unwrap()[4], bytes(2).unwrap())
     };
     let f8 = [
@@ -439,8 +439,8 @@ fn a_fill_value_of_netcdf_has_the_type_of_the_elements() {
         (255.0, "|u1", &[255]),
     ] {
         let bytes = STANDARD.encode(float.to_le_bytes());
-        let stored = json!([f8, [], bytes]);
-        let attributes = json!({ "_FillValue": bytes, STORED_KEY: { "_FillValue": stored } });
+        let typed = json!([f8, [], bytes]);
+        let attributes = json!({ "_FillValue": bytes, TYPED_KEY: { "_FillValue": typed } });
         let expected = (data.len() as u8, data.to_vec());
         assert_eq!(type_of(dtype, &attributes, true), expected, "{float} {dtype}");
         let kept = (8, float.to_le_bytes().to_vec());

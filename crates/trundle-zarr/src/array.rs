@@ -380,7 +380,7 @@ impl ZarrArray {
 
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the
     /// object does not exist.
-    pub fn stored(&self, index: &[u64]) -> Option<Stat> {
+    pub fn stat(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }

@@ -35,8 +35,8 @@ mod object_store;
 mod reader;
 mod shards;
 mod store;
-mod stored_array;
 mod times;
+mod undecoded_array;
 mod zstd_encoders;
 
 pub use array::ZarrArray;
@@ -48,4 +48,4 @@ pub use new_array::{ArrayWriter, NewArray};
 pub use new_group::create_groups;
 pub use object_store::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 pub use store::{MOST_ARRAYS, Store, Unreadable};
-pub use stored_array::StoredArray;
+pub use undecoded_array::UndecodedArray;

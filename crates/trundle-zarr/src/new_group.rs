@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::metadata::{Attributes, V3};
 use crate::new_array::NewArray;
 use crate::object_store::{Object, ObjectStore, key_of};
-use crate::stored_array::StoredArray;
+use crate::undecoded_array::UndecodedArray;
 
 /// The largest consolidated metadata that is written, in bytes. A reader must read all of it to open a store.
 const MOST_LIST_BYTES: usize = 8 << 20;
@@ -24,11 +24,11 @@ pub fn create_groups(
     objects: &dyn ObjectStore,
     groups: &BTreeMap<String, Attributes>,
     arrays: &[NewArray],
-    stored: &[StoredArray],
+    undecoded: &[UndecodedArray],
 ) -> Result<(), Error> {
     let mut all = groups.clone();
-    let stored_paths = stored.iter().map(|array| &array.path);
-    let paths = arrays.iter().map(|array| &array.path).chain(stored_paths);
+    let undecoded_paths = undecoded.iter().map(|array| &array.path);
+    let paths = arrays.iter().map(|array| &array.path).chain(undecoded_paths);
     for path in groups.keys().chain(paths) {
         for (end, _) in path.match_indices('/') {
             all.entry(path[..end].to_owned()).or_default();
@@ -41,7 +41,7 @@ pub fn create_groups(
     for array in arrays {
         list.push((&array.path, array.metadata()?));
     }
-    for array in stored {
+    for array in undecoded {
         let metadata =
             trundle_json::parse(array.document.as_bytes()).map_err(Error::unsupported)?;
         list.push((&array.path, metadata));

@@ -11,7 +11,7 @@ use crate::array::ZarrArray;
 use crate::error::Error;
 use crate::metadata::{self, Attributes, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
 use crate::object_store::{Below, ObjectStore, key_of};
-use crate::stored_array::StoredArray;
+use crate::undecoded_array::UndecodedArray;
 
 /// The most arrays that are read from a store.
 pub const MOST_ARRAYS: usize = 1 << 16;
@@ -40,7 +40,7 @@ pub struct Unreadable {
     /// The reason.
     pub error: Error,
     /// The array for copying it as it is stored; `None` if that is impossible too.
-    pub stored: Option<StoredArray>,
+    pub undecoded: Option<UndecodedArray>,
 }
 
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ impl Store {
         });
         match walked {
             Err(error @ Error::TooMany(_)) => return Err(error),
-            Err(error) => self.unreadable.push(Unreadable { path, error, stored: None }),
+            Err(error) => self.unreadable.push(Unreadable { path, error, undecoded: None }),
             Ok(()) => {}
         }
         Ok(())
@@ -121,8 +121,8 @@ impl Store {
             Node::Array => match ZarrArray::open(objects, path) {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => {
-                    let stored = StoredArray::open(objects, path).ok();
-                    self.unreadable.push(Unreadable { path: path.to_owned(), error, stored });
+                    let undecoded = UndecodedArray::open(objects, path).ok();
+                    self.unreadable.push(Unreadable { path: path.to_owned(), error, undecoded });
                 }
             },
             // Below the root, a folder without metadata counts as a group, which version 3 allows.

@@ -20,8 +20,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let input = args.described.description().of(&args.input)?;
     let mut file = input.open()?;
     file.read_on()?;
-    let stored = file.stored().iter().map(|stored| (&*stored.header.name, &stored.header));
-    let stored: HashMap<&str, &Header> = stored.collect();
+    let undecoded =
+        file.undecoded().iter().map(|undecoded| (&*undecoded.header.name, &undecoded.header));
+    let undecoded: HashMap<&str, &Header> = undecoded.collect();
     if args.json {
         let mut report = json!({
             "file": input.path().to_string_lossy(),
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
             "tensors": file.headers().iter().map(header_report).collect::<Vec<_>>(),
         });
         if !file.unreadable().is_empty() {
-            let report_of = |tensor: &Unreadable| report_of(tensor, stored.get(&*tensor.name));
+            let report_of = |tensor: &Unreadable| report_of(tensor, undecoded.get(&*tensor.name));
             report["unreadable"] = file.unreadable().iter().map(report_of).collect();
         }
         return print_json(&report);
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     }
     for tensor in file.unreadable() {
         let (name, why) = (Shown(&tensor.name), Shown(&tensor.problem));
-        text.push_str(&match stored.get(&*tensor.name) {
+        text.push_str(&match undecoded.get(&*tensor.name) {
             None => format!("  {name}  cannot be read: {why}\n"),
             Some(header) => format!(
                 "  {name}  {}  {}{}  can only be copied as it is stored: {why}\n",
@@ -53,9 +54,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-fn report_of(unreadable: &Unreadable, stored: Option<&&Header>) -> serde_json::Value {
+fn report_of(unreadable: &Unreadable, undecoded: Option<&&Header>) -> serde_json::Value {
     let mut report = json!({ "name": unreadable.name, "why": unreadable.problem.to_string() });
-    if let Some(header) = stored {
+    if let Some(header) = undecoded {
         report["dtype"] = header.element.name().into();
         report["shape"] = header.shape.sizes().into();
         report["copied_as_stored"] = true.into();

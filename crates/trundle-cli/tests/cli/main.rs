@@ -43,10 +43,10 @@ mod resume;
 mod safetensors;
 mod scatters;
 mod split;
-#[cfg(feature = "zarr")]
-mod stored;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
+#[cfg(feature = "zarr")]
+mod undecoded;
 #[cfg(feature = "zarr")]
 mod zarr;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use trundle::internal::{check_shape, check_sizes};
 use trundle::{DTypeError, Shape, Width};
 use trundle_core::program::Definition;
-use trundle_formats::{Header, Order, StoredDType, StoredTensor, TensorFile};
+use trundle_formats::{Header, Order, StoredDType, TensorFile, UndecodedTensor};
 
 use crate::plan::movement::Arrangement;
 
@@ -47,7 +47,7 @@ impl JobTensor {
     ///
     /// # Errors
     /// If there are too many chunks.
-    pub(crate) fn stored(tensor: &StoredTensor) -> trundle::Result<JobTensor> {
+    pub(crate) fn undecoded(tensor: &UndecodedTensor) -> trundle::Result<JobTensor> {
         let header = &tensor.header;
         let chunk = header.chunk.as_deref().unwrap_or_default();
         let counts = header.shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));

@@ -82,9 +82,9 @@ pub struct PlanOptions {
     /// Whether to copy all chunks without decoding them. The codec `transpose` then states a new order
     /// of the axes. Movements that need decoding are refused.
     pub metadata_only: bool,
-    /// The tensors of the first file to copy as they are stored, by their index in [`TensorFile::stored`]. They follow
-    /// the other tensors in the output.
-    pub stored: Vec<usize>,
+    /// The tensors of the first file to copy as they are stored, by their index in [`TensorFile::undecoded`]. They
+    /// follow the other tensors in the output.
+    pub undecoded: Vec<usize>,
 }
 
 /// A planned job.
@@ -240,10 +240,10 @@ impl Job {
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        for index in &options.stored {
-            let tensor = &files[0].stored()[*index];
-            let input = JobInput::Tensor(Box::new(JobTensor::stored(tensor)?));
-            unplanned.push(Unplanned::stored(tensor, &input, inputs.len(), format)?);
+        for index in &options.undecoded {
+            let tensor = &files[0].undecoded()[*index];
+            let input = JobInput::Tensor(Box::new(JobTensor::undecoded(tensor)?));
+            unplanned.push(Unplanned::undecoded(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
         }
         if format.is_folder() {
@@ -438,7 +438,7 @@ impl Job {
 /// Checks that each axis name in the chunk and shard sizes is an axis of a result. If sizes without names do not fit
 /// the number of axes of a result, but fit another result with named axes, fails with a hint to use the names.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
-    let results = || unplanned.iter().filter(|each| !each.is_stored()).map(Unplanned::axes);
+    let results = || unplanned.iter().filter(|each| !each.is_undecoded()).map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
     let names = names.map(String::as_str).collect();
     for asked in [&options.chunks, &options.shards].into_iter().flatten() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use trundle_core::DType;
 use trundle_formats::{
-    Annotations, Format, Header, STORED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
+    Annotations, Format, Header, TYPED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
 };
 
 use crate::plan::input::{JobInput, JobTensor};
@@ -51,7 +51,7 @@ impl LeftOut {
         }
         if !format.keeps_metadata() {
             let keys = metadata.iter().map(|(key, _)| key);
-            left.metadata = keys.filter(|key| *key != STORED_KEY).cloned().collect();
+            left.metadata = keys.filter(|key| *key != TYPED_KEY).cloned().collect();
         }
         if !format.keeps_attributes_of_hdf5() {
             left.add_attributes(of_groups_only_in_hdf5(metadata));

@@ -8,11 +8,11 @@ use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
     Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
-    StoredTensor,
+    UndecodedTensor,
 };
 
 use crate::error::{Error, Problem};
-use crate::plan::encoded::{EncodedChunks, STORED_CHUNK_BYTES};
+use crate::plan::encoded::{EncodedChunks, UNDECODED_CHUNK_BYTES};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
@@ -38,14 +38,14 @@ pub struct TensorJob {
     /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
     /// The tensor if it is copied as it is stored. The movement then has one byte for each chunk.
-    stored: Option<Box<StoredTensor>>,
+    undecoded: Option<Box<UndecodedTensor>>,
 }
 
 impl TensorJob {
     /// Plans the file passes for these resources, and replaces earlier plans.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         // Tiles would take memory for each chunk, and chunks are copied without them.
-        let file_passes = if self.is_stored() && self.units() > 0 {
+        let file_passes = if self.is_undecoded() && self.units() > 0 {
             vec![self.movement.whole_pass()]
         } else {
             let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
@@ -56,13 +56,13 @@ impl TensorJob {
 
     /// Changes the job to decode and encode chunks instead of copying them, unless they cannot be decoded.
     pub(crate) fn decoding(self) -> TensorJob {
-        let encoded = self.encoded.filter(|_| self.stored.is_some());
+        let encoded = self.encoded.filter(|_| self.undecoded.is_some());
         TensorJob { encoded, ..self }
     }
 
     /// Returns whether the tensor is copied as it is stored, because it cannot be decoded.
-    pub fn is_stored(&self) -> bool {
-        self.stored.is_some()
+    pub fn is_undecoded(&self) -> bool {
+        self.undecoded.is_some()
     }
 
     /// Returns the name of the tensor in the output.
@@ -77,7 +77,7 @@ impl TensorJob {
 
     /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
-        self.stored.as_ref().map_or(&self.out_shape, |stored| &stored.header.shape)
+        self.undecoded.as_ref().map_or(&self.out_shape, |undecoded| &undecoded.header.shape)
     }
 
     /// Returns the order of the elements in the output.
@@ -116,7 +116,7 @@ impl TensorJob {
     /// Returns the size of the output in bytes; 0 for a tensor that is copied as it is stored, because its size is not
     /// known.
     pub fn out_bytes(&self) -> u64 {
-        if self.is_stored() { 0 } else { self.units() }
+        if self.is_undecoded() { 0 } else { self.units() }
     }
 
     /// Returns the bytes that the movement writes. A tensor that is copied as it is stored has one for each chunk.
@@ -126,7 +126,7 @@ impl TensorJob {
 
     /// Returns the size of the output in bytes, with an assumed size of chunks that are copied as they are stored.
     pub(crate) fn assumed_bytes(&self) -> u64 {
-        let of_chunk = if self.is_stored() { STORED_CHUNK_BYTES } else { 1 };
+        let of_chunk = if self.is_undecoded() { UNDECODED_CHUNK_BYTES } else { 1 };
         self.units().saturating_mul(of_chunk)
     }
 
@@ -248,7 +248,7 @@ impl Unplanned {
             out_order,
             at_once: None,
             encoded: None,
-            stored: None,
+            undecoded: None,
         };
         Ok(Unplanned {
             job,
@@ -260,8 +260,8 @@ impl Unplanned {
     }
 
     /// Makes a tensor that is copied as it is stored, from the job's input `input` at index `at`.
-    pub(crate) fn stored(
-        tensor: &StoredTensor,
+    pub(crate) fn undecoded(
+        tensor: &UndecodedTensor,
         input: &JobInput,
         at: usize,
         format: &Format,
@@ -273,7 +273,7 @@ impl Unplanned {
         }
         let inputs = std::slice::from_ref(input);
         let mut own = Unplanned::of_chain(inputs, at, &Chain::new(), format, None)?;
-        own.job.stored = Some(Box::new(tensor.clone()));
+        own.job.undecoded = Some(Box::new(tensor.clone()));
         Ok(own)
     }
 
@@ -307,7 +307,7 @@ impl Unplanned {
             out_order: Order::RowMajor,
             at_once: None,
             encoded: None,
-            stored: None,
+            undecoded: None,
         };
         Ok(Unplanned {
             job,
@@ -322,8 +322,8 @@ impl Unplanned {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
 
-    pub(crate) fn is_stored(&self) -> bool {
-        self.job.is_stored()
+    pub(crate) fn is_undecoded(&self) -> bool {
+        self.job.is_undecoded()
     }
 
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
@@ -361,7 +361,7 @@ impl Unplanned {
             };
             return Err(Error::from(Problem::Chunks(why)));
         }
-        if options.metadata_only || self.is_stored() {
+        if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
         }
         let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
@@ -433,7 +433,7 @@ impl Unplanned {
             chunk_order: chunking.order.as_deref(),
             codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
-            stored: self.job.stored.as_ref().map(|stored| &*stored.document),
+            undecoded: self.job.undecoded.as_ref().map(|undecoded| &*undecoded.document),
             ..Described::new(
                 &self.job.name,
                 &self.job.element,
@@ -455,7 +455,7 @@ impl Unplanned {
         let mut job = TensorJob { at_once, ..self.job };
         job.encoded = match encoded {
             // Without elements there is nothing to copy.
-            Err(why) if (metadata_only || job.is_stored()) && job.out_shape.elements() > 0 => {
+            Err(why) if (metadata_only || job.is_undecoded()) && job.out_shape.elements() > 0 => {
                 let what = if metadata_only { "metadata only" } else { "cannot be copied" };
                 let why = format!("{what}: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&job.name));

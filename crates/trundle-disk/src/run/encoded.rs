@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use trundle_formats::{ChunkedTensor, EncodedChunk, Shown, StoredTensor, lock};
+use trundle_formats::{ChunkedTensor, EncodedChunk, Shown, UndecodedTensor, lock};
 
 use crate::error::{Error, Problem, reading};
-use crate::plan::encoded::STORED_CHUNK_BYTES;
+use crate::plan::encoded::UNDECODED_CHUNK_BYTES;
 use crate::plan::input::JobTensor;
 use crate::plan::job::PlanOptions;
 use crate::run::context::{Context, Source, SourceFile};
@@ -34,7 +34,7 @@ impl Executor<'_> {
             copied.map_err(|error| self.context.writing(error))
         })?;
         let of = &job.tensors[tensor];
-        if !options.verify || !of.is_stored() {
+        if !options.verify || !of.is_undecoded() {
             return Ok(());
         }
         target.sync().map_err(|error| self.context.writing(error))?;
@@ -75,8 +75,8 @@ impl Executor<'_> {
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
         observer.phase(phase, if count == 0 { 0 } else { bytes(some.clone()) });
         // The sizes of stored chunks are known only when they are copied.
-        let at_once = match of.is_stored() {
-            true => STORED_CHUNK_BYTES as usize,
+        let at_once = match of.is_undecoded() {
+            true => UNDECODED_CHUNK_BYTES as usize,
             false => job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once),
         };
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
@@ -89,7 +89,7 @@ impl Executor<'_> {
                 let (read, written) = chunks.pair(number);
                 let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;
                 let held = match &chunk {
-                    Some(chunk) if of.is_stored() => {
+                    Some(chunk) if of.is_undecoded() => {
                         held_bytes(chunk, target.is_remote()).map_err(reading(path))?
                     }
                     _ => 0,
@@ -161,21 +161,21 @@ fn chunk_of(name: &str) -> String {
 ///
 /// # Panics
 /// If a file has no such tensor.
-pub fn is_stored_alike(
+pub fn are_undecoded_alike(
     sources: [&Source<'_>; 2],
     tensors: [usize; 2],
     options: &PlanOptions,
 ) -> Result<bool, Error> {
-    let [one, other] = [0, 1].map(|side| &sources[side].file.stored()[tensors[side]]);
+    let [one, other] = [0, 1].map(|side| &sources[side].file.undecoded()[tensors[side]]);
     if !one.is_described_as(other) {
         return Ok(false);
     }
     let (grid, memory) =
-        (JobTensor::stored(one)?.header.shape, Memory::new(options.budget() as u64));
+        (JobTensor::undecoded(one)?.header.shape, Memory::new(options.budget() as u64));
     let within = |error: Error| error.within(chunk_of(&one.header.name));
     for number in 0..grid.elements() {
         let index = grid.unravel(number);
-        let chunk = |side: usize, tensor: &StoredTensor| {
+        let chunk = |side: usize, tensor: &UndecodedTensor| {
             let (file, offset) = (sources[side].file(), tensor.header.data_offset.unwrap_or(0));
             file.seekable()?.encoded_chunk(offset, &index).map_err(reading(file.path))
         };

@@ -129,7 +129,7 @@ impl<'a> Executor<'a> {
                 None => self.run_group(run, done)?,
                 Some(tensor) => {
                     self.copy_encoded(tensor, sources, None)?;
-                    if options.verify && !job.tensors[tensor].is_stored() {
+                    if options.verify && !job.tensors[tensor].is_undecoded() {
                         self.run_group(run, batches.len())?;
                     }
                 }

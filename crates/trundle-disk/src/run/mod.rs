@@ -38,7 +38,7 @@ use crate::run::executor::{Executor, LARGE_BYTES};
 
 pub use comparison::{Difference, compare};
 pub use context::{Observer, Outcome, RunOptions, Source};
-pub use encoded::is_stored_alike;
+pub use encoded::are_undecoded_alike;
 pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
 pub use sample::{Sample, Steps};
 

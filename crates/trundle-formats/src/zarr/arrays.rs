@@ -8,20 +8,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use trundle_core::{DType, Shape};
-use trundle_zarr::{Object, Store, StoredArray, ZarrArray};
+use trundle_zarr::{Object, Store, UndecodedArray, ZarrArray};
 
 use super::codecs;
 use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
-    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, StoredTensor,
-    TensorHint, Unreadable, attributes,
+    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, TensorHint,
+    UndecodedTensor, Unreadable, attributes,
 };
 
 pub(super) struct Arrays {
     listing: Listing,
-    stored: Vec<StoredTensor>,
+    undecoded: Vec<UndecodedTensor>,
     /// The chunks of the arrays of the listing, then those of `stored`.
     chunks: Chunks,
 }
@@ -35,9 +35,9 @@ impl Arrays {
         let name =
             |path: &str| if path.is_empty() { own_name.to_string() } else { path.to_owned() };
         let (mut unreadable, mut sealed) = (Vec::new(), Vec::new());
-        for trundle_zarr::Unreadable { path, error, stored } in store.unreadable {
+        for trundle_zarr::Unreadable { path, error, undecoded } in store.unreadable {
             unreadable.push(Unreadable { name: name(&path), problem: error.into() });
-            sealed.extend(stored);
+            sealed.extend(undecoded);
         }
         let mut attributes = store.attributes;
         let of_pyramid = ngff::axis_names(&attributes);
@@ -67,18 +67,18 @@ impl Arrays {
                     begin = end;
                 }
                 Err(problem) => {
-                    sealed.extend(StoredArray::of(&array));
+                    sealed.extend(UndecodedArray::of(&array));
                     unreadable.push(Unreadable { name, problem });
                 }
             }
         }
-        let mut stored = Vec::new();
+        let mut undecoded = Vec::new();
         for mut array in sealed {
             array.dimension_names =
                 axis_names(&array.path, &array.dimension_names, array.shape.len());
             // An array that is too large for one sequence of bytes remains unreadable.
-            if let Ok((header, end)) = stored_header(&array, name(&array.path), begin) {
-                stored.push(StoredTensor { header, document: array.document.clone() });
+            if let Ok((header, end)) = undecoded_header(&array, name(&array.path), begin) {
+                undecoded.push(UndecodedTensor { header, document: array.document.clone() });
                 arrays.push((begin, Box::new(array)));
                 begin = end;
             }
@@ -93,7 +93,7 @@ impl Arrays {
         let chunks = Chunks::new(arrays, begin);
         let metadata = attributes::with_groups(attributes::to_metadata(attributes), &store.groups);
         let listing = Listing { headers: described, metadata, unread: Vec::new(), unreadable };
-        Ok(Arrays { listing, stored, chunks })
+        Ok(Arrays { listing, undecoded, chunks })
     }
 }
 
@@ -128,7 +128,11 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
 }
 
 /// Returns the header of an array that is copied as it is stored, with one byte for each chunk, like [`header`].
-fn stored_header(array: &StoredArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
+fn undecoded_header(
+    array: &UndecodedArray,
+    name: String,
+    begin: u64,
+) -> Result<(Header, u64), Problem> {
     let element = StoredDType::of_bits(StoredDType::little_endian(DType::U8), &array.dtype);
     let shape = Shape::new(usable(&array.shape)?)?;
     let chunk = usable(&array.chunk)?;
@@ -161,10 +165,10 @@ const FILL_VALUE: &str = "_FillValue";
 /// 64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
-    let stored: Value = serde_json::from_str(array.metadata()).ok()?;
+    let document: Value = serde_json::from_str(array.metadata()).ok()?;
     let is_of_xarray =
-        stored["zarr_format"] == 2 && stored["attributes"]["_ARRAY_DIMENSIONS"].is_array();
-    if !is_of_xarray || stored["fill_value"].is_null() {
+        document["zarr_format"] == 2 && document["attributes"]["_ARRAY_DIMENSIONS"].is_array();
+    if !is_of_xarray || document["fill_value"].is_null() {
         return None;
     }
     match (element.dtype(), element.integer(&array.fill)) {
@@ -184,8 +188,8 @@ impl Contents for Arrays {
         &self.listing
     }
 
-    fn stored(&self) -> &[StoredTensor] {
-        &self.stored
+    fn undecoded(&self) -> &[UndecodedTensor] {
+        &self.undecoded
     }
 
     fn blob(&self) -> Option<&dyn Blob> {
@@ -233,7 +237,7 @@ impl ChunkedArray for ZarrArray {
     }
 
     fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        self.stored(index).map(|found| (found.bytes, found.modified))
+        self.stat(index).map(|found| (found.bytes, found.modified))
     }
 
     fn is_remote(&self) -> bool {
@@ -246,7 +250,7 @@ impl ChunkedArray for ZarrArray {
 }
 
 /// The chunks of an array that is copied as it is stored.
-impl ChunkedArray for StoredArray {
+impl ChunkedArray for UndecodedArray {
     fn sizes(&self) -> &[u64] {
         &self.shape
     }
@@ -268,7 +272,7 @@ impl ChunkedArray for StoredArray {
     }
 
     fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        self.stored(index).map(|found| (found.bytes, found.modified))
+        self.stat(index).map(|found| (found.bytes, found.modified))
     }
 
     fn is_remote(&self) -> bool {

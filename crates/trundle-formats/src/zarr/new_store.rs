@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use trundle_zarr::{
-    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, StoredArray, ZarrArray,
+    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, UndecodedArray, ZarrArray,
     create_groups,
 };
 
@@ -54,7 +54,7 @@ enum Writer {
     /// Encodes chunks, or copies encoded ones.
     Encoding(Box<ArrayWriter>),
     /// Only copies encoded chunks.
-    Copying(Box<StoredArray>),
+    Copying(Box<UndecodedArray>),
 }
 
 struct Chunk<'a> {
@@ -85,12 +85,13 @@ impl NewStore {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
-            let (stored, new): (Vec<_>, Vec<_>) =
-                skeleton.chunked().iter().partition(|tensor| tensor.stored.is_some());
-            let stored = stored.into_iter().filter_map(|tensor| stored_array(&objects, tensor));
-            let stored = stored.collect::<Result<Vec<_>, _>>().map_err(written)?;
+            let (undecoded, new): (Vec<_>, Vec<_>) =
+                skeleton.chunked().iter().partition(|tensor| tensor.undecoded.is_some());
+            let undecoded =
+                undecoded.into_iter().filter_map(|tensor| undecoded_array(&objects, tensor));
+            let undecoded = undecoded.collect::<Result<Vec<_>, _>>().map_err(written)?;
             let new: Vec<NewArray> = new.into_iter().map(new_array).collect();
-            create_groups(&*objects, &groups, &new, &stored).map_err(written)?;
+            create_groups(&*objects, &groups, &new, &undecoded).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
@@ -139,12 +140,12 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
 }
 
 /// Returns the array of a tensor that is copied as it is stored; `None` for other tensors.
-fn stored_array(
+fn undecoded_array(
     objects: &Arc<dyn ObjectStore>,
     tensor: &ChunkedTensor,
-) -> Option<Result<StoredArray, Error>> {
-    let document = tensor.stored.clone()?;
-    Some(StoredArray::new(objects, &tensor.path, document))
+) -> Option<Result<UndecodedArray, Error>> {
+    let document = tensor.undecoded.clone()?;
+    Some(UndecodedArray::new(objects, &tensor.path, document))
 }
 
 impl Writer {
@@ -154,7 +155,7 @@ impl Writer {
         tensor: &ChunkedTensor,
         is_new: bool,
     ) -> Result<Writer, Error> {
-        if let Some(array) = stored_array(objects, tensor).transpose()? {
+        if let Some(array) = undecoded_array(objects, tensor).transpose()? {
             if is_new {
                 array.create()?;
             }

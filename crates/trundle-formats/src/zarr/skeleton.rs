@@ -123,7 +123,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     codecs::check(&codecs, chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     let order = tensor.chunk_order.map(<[usize]>::to_vec);
-    let stored = tensor.stored.map(str::to_owned);
+    let undecoded = tensor.undecoded.map(str::to_owned);
     Ok(ChunkedTensor {
         path,
         sizes,
@@ -134,7 +134,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         dtype,
         width,
         annotations,
-        stored,
+        undecoded,
     })
 }
 

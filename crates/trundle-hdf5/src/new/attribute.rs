@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::datatype::{Element, encoded};
 use super::encode::{Encoder, dataspace, null_dataspace};
 use super::heap::{ELEMENT_BYTES, Heap};
-use crate::attributes::{Attributes, STORED_KEY};
+use crate::attributes::{Attributes, TYPED_KEY};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 use crate::layout::MOST_AXES;
-use crate::stored::{FILL_VALUE, MOST_MESSAGE_BYTES, Stored};
+use crate::typed::{FILL_VALUE, MOST_MESSAGE_BYTES, TypedValue};
 
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
@@ -44,22 +44,22 @@ pub(super) fn encoded_attributes<'a>(
     element: Option<&Element>,
     heap: &mut Heap<'_>,
 ) -> Vec<(&'a str, Encoded)> {
-    let stored = attributes.get(STORED_KEY).and_then(Value::as_object);
-    let is_stored = |name: &String| stored.is_some_and(|stored| stored.contains_key(name));
-    let others = attributes.keys().filter(|name| *name != STORED_KEY && !is_stored(name));
-    let names = stored.into_iter().flatten().map(|(name, _)| name).chain(others);
+    let typed = attributes.get(TYPED_KEY).and_then(Value::as_object);
+    let is_typed = |name: &String| typed.is_some_and(|typed| typed.contains_key(name));
+    let others = attributes.keys().filter(|name| *name != TYPED_KEY && !is_typed(name));
+    let names = typed.into_iter().flatten().map(|(name, _)| name).chain(others);
     let encode = |name: &'a String| {
         let value = attributes.get(name);
-        let stored = stored.and_then(|stored| Stored::of_json(stored.get(name)?));
+        let typed = typed.and_then(|typed| TypedValue::of_json(typed.get(name)?));
         // The value was changed or removed since it was read.
-        let stored = stored.filter(|stored| stored.value(name).as_ref() == value);
-        let of_stored = |heap: &mut Heap<'_>| of_stored(stored?, heap);
+        let typed = typed.filter(|typed| typed.value(name).as_ref() == value);
+        let of_typed = |heap: &mut Heap<'_>| of_typed(typed?, heap);
         let fill = element.filter(|_| name == FILL_VALUE);
         let fill = fill.and_then(|element| element.of_fill_value(value?));
         // In netCDF, a fill value has the type of the elements.
         let encoded = match (fill, heap.is_netcdf) {
             (Some(fill), true) => Some(fill),
-            (fill, _) => of_stored(heap).or(fill).or_else(|| Some(of_value(value?, heap))),
+            (fill, _) => of_typed(heap).or(fill).or_else(|| Some(of_value(value?, heap))),
         };
         Some((&name[..], encoded?))
     };
@@ -67,18 +67,18 @@ pub(super) fn encoded_attributes<'a>(
 }
 
 /// Encodes an attribute with its type in another file; `None` if it is too large, or netCDF cannot read it.
-fn of_stored(stored: Stored, heap: &mut Heap<'_>) -> Option<Encoded> {
-    let Stored { space, datatype, .. } = &stored;
+fn of_typed(typed: TypedValue, heap: &mut Heap<'_>) -> Option<Encoded> {
+    let TypedValue { space, datatype, .. } = &typed;
     let is_var = datatype.class == Class::VarString;
-    if heap.is_netcdf && !stored.is_of_netcdf() || stored.message_bytes() > MOST_MESSAGE_BYTES {
+    if heap.is_netcdf && !typed.is_of_netcdf() || typed.message_bytes() > MOST_MESSAGE_BYTES {
         return None;
     }
     let data = match is_var {
-        true => stored.elements().flat_map(|text| heap.add(text, text.len())).collect(),
-        false => stored.data.clone(),
+        true => typed.elements().flat_map(|text| heap.add(text, text.len())).collect(),
+        false => typed.data.clone(),
     };
     let space = if space.is_null { null_dataspace() } else { dataspace(&space.sizes) };
-    let mut datatype = stored.message;
+    let mut datatype = typed.message;
     if is_var {
         // The width depends on the size of addresses in the file.
         datatype.get_mut(4..8)?.copy_from_slice(&(ELEMENT_BYTES as u32).to_le_bytes());

@@ -23,7 +23,7 @@ const MOST_EMPTY_LISTS: usize = 1 << 12;
 
 /// The type, the sizes and the elements of an attribute.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct TypedValue {
     pub(crate) datatype: Datatype,
     /// The datatype message.
     pub(crate) message: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Stored {
     pub(crate) data: Vec<u8>,
 }
 
-impl Stored {
+impl TypedValue {
     pub(crate) fn elements(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.data[..];
         std::iter::from_fn(move || {
@@ -117,8 +117,8 @@ impl Stored {
         json!([STANDARD.encode(&self.message), sizes, STANDARD.encode(&self.data)])
     }
 
-    /// Decodes an attribute from the JSON of [`Stored::to_json`]; `None` if the JSON is not an attribute.
-    pub(crate) fn of_json(value: &Value) -> Option<Stored> {
+    /// Decodes an attribute from the JSON of [`TypedValue::to_json`]; `None` if the JSON is not an attribute.
+    pub(crate) fn of_json(value: &Value) -> Option<TypedValue> {
         let [message, sizes, data] = &value.as_array()?[..] else { return None };
         let bytes = |value: &Value| STANDARD.decode(value.as_str()?).ok();
         let is_null = sizes.is_null();
@@ -126,15 +126,14 @@ impl Stored {
         let sizes = sizes.collect::<Option<Vec<u64>>>().filter(|sizes| sizes.len() <= MOST_AXES)?;
         let space = Dataspace { most: sizes.clone(), sizes, is_null };
         let (message, data) = (bytes(message)?, bytes(data)?);
-        let stored = Stored { datatype: Datatype::parse(&message).ok()?, message, space, data };
-        let (count, found) = stored
+        let typed = TypedValue { datatype: Datatype::parse(&message).ok()?, message, space, data };
+        let (count, found) = typed
             .elements()
             .fold((0, 0), |(count, bytes), element| (count + 1, bytes + element.len() as u64));
-        let is_var = stored.datatype.class == Class::VarString;
+        let is_var = typed.datatype.class == Class::VarString;
         let expected = found + if is_var { 4 * count } else { 0 };
-        let is_whole =
-            stored.space.elements() == Some(count) && stored.data.len() as u64 == expected;
-        (is_whole && (is_var || is_self_contained(&stored.message))).then_some(stored)
+        let is_whole = typed.space.elements() == Some(count) && typed.data.len() as u64 == expected;
+        (is_whole && (is_var || is_self_contained(&typed.message))).then_some(typed)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::names::{cannot_keep, check_readable, leaving_out, listed, shown_path}
 use crate::request::Axis;
 
 /// Returns the tensors of a file that cannot be decoded and go to the output as they are stored: their indices in
-/// [`TensorFile::stored`].
+/// [`TensorFile::undecoded`].
 ///
 /// # Errors
 /// If an unreadable tensor cannot be copied, `format` cannot hold it, or the operation moves it.
@@ -21,7 +21,7 @@ pub(crate) fn kept(
     format: &Format,
     is_moved: impl Fn(&Header) -> Result<bool, Failure>,
 ) -> Result<Vec<usize>, Failure> {
-    let names = file.stored().iter().map(|stored| &*stored.header.name);
+    let names = file.undecoded().iter().map(|undecoded| &*undecoded.header.name);
     let by_name: HashMap<&str, usize> = names.zip(0..).collect();
     let index = |tensor: &Unreadable| {
         let index = *by_name.get(&*tensor.name).ok_or_else(|| cannot_keep(path, tensor))?;
@@ -33,7 +33,7 @@ pub(crate) fn kept(
                 file.format().name()
             )));
         }
-        if is_moved(&file.stored()[index].header)? {
+        if is_moved(&file.undecoded()[index].header)? {
             return Err(Failure::refused(format!(
                 "{file_name}: the operation moves \"{name}\", which trundle cannot decode: {why}"
             )));
@@ -71,7 +71,7 @@ pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> String {
         return String::new();
     }
     let name = |index: &usize| {
-        let Header { name, element, shape, .. } = &file.stored()[*index].header;
+        let Header { name, element, shape, .. } = &file.undecoded()[*index].header;
         format!("{name} ({} {shape})", element.name())
     };
     let names = listed(kept.iter().map(name));

@@ -14,7 +14,7 @@ use crate::object_store::{ByteRange, Object, ObjectStore, Stat, key_of};
 
 /// An array that trundle cannot decode. Its metadata and its chunks can be copied to another store.
 #[derive(Clone, Debug)]
-pub struct StoredArray {
+pub struct UndecodedArray {
     /// The path below the root, without a leading or trailing slash.
     pub path: String,
     /// The size of each axis in elements.
@@ -37,28 +37,34 @@ pub struct StoredArray {
 const TYPES_OF_V2: [(&str, &str); 2] =
     [("vlen-utf8", "string"), ("vlen-bytes", "variable_length_bytes")];
 
-impl StoredArray {
+impl UndecodedArray {
     /// Returns an array that can be decoded, for copying it as it is stored.
     ///
     /// # Errors
     /// [`Error`] if the metadata does not list the chunks, or has no equivalent in version 3.
-    pub fn of(array: &ZarrArray) -> Result<StoredArray, Error> {
+    pub fn of(array: &ZarrArray) -> Result<UndecodedArray, Error> {
         let (objects, path) = array.in_store();
-        StoredArray::open(&objects, path)
+        UndecodedArray::open(&objects, path)
     }
 
     /// Reads the array at a path. Its `zarr.json` is kept byte by byte; the metadata of version 2 is converted.
     ///
     /// # Errors
     /// [`Error`] if the metadata cannot be read, does not list the chunks, or has no equivalent in version 3.
-    pub(crate) fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<StoredArray, Error> {
+    pub(crate) fn open(
+        objects: &Arc<dyn ObjectStore>,
+        path: &str,
+    ) -> Result<UndecodedArray, Error> {
         let key = key_of(path, V3);
         let Some(bytes) = objects.read(&key, ByteRange::All, MOST_METADATA_BYTES)? else {
             let (document, loses_mask) = of_v2(&**objects, path)?;
-            return Ok(StoredArray { loses_mask, ..StoredArray::new(objects, path, document)? });
+            return Ok(UndecodedArray {
+                loses_mask,
+                ..UndecodedArray::new(objects, path, document)?
+            });
         };
         let document = String::from_utf8(bytes).map_err(Error::unsupported)?;
-        StoredArray::new(objects, path, document)
+        UndecodedArray::new(objects, path, document)
     }
 
     /// Returns the array with this `zarr.json` at a path. Nothing is read or written.
@@ -69,7 +75,7 @@ impl StoredArray {
         objects: &Arc<dyn ObjectStore>,
         path: &str,
         document: String,
-    ) -> Result<StoredArray, Error> {
+    ) -> Result<UndecodedArray, Error> {
         let mut metadata = trundle_json::parse(document.as_bytes()).map_err(Error::unsupported)?;
         metadata::check_fields(&metadata)?;
         let wrong = |field: &str| Error::Unsupported(format!("{V3}: {field} is not supported"));
@@ -100,7 +106,7 @@ impl StoredArray {
         };
         let dimension_names = named_axes(names.unwrap_or_default());
         let (path, objects) = (path.to_owned(), Arc::clone(objects));
-        Ok(StoredArray {
+        Ok(UndecodedArray {
             path,
             shape,
             chunk,
@@ -142,7 +148,7 @@ impl StoredArray {
     }
 
     /// Returns the size and the time of the object at `index`; `None` if it does not exist.
-    pub fn stored(&self, index: &[u64]) -> Option<Stat> {
+    pub fn stat(&self, index: &[u64]) -> Option<Stat> {
         self.objects.stat(&self.key(index)).ok()?
     }
 
@@ -156,8 +162,8 @@ impl StoredArray {
     }
 }
 
-/// Converts the metadata of an array of version 2 to a `zarr.json`, and returns [`StoredArray::loses_mask`] with it. The
-/// encoded chunks are the same in both versions.
+/// Converts the metadata of an array of version 2 to a `zarr.json`, and returns [`UndecodedArray::loses_mask`] with it.
+/// The encoded chunks are the same in both versions.
 fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error> {
     let mut document = metadata::read_v2(objects, path)?;
     let codec = document["filters"].as_array().filter(|filters| filters.len() == 1);
