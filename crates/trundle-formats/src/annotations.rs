@@ -99,7 +99,7 @@ impl Annotations {
 /// value as the value, and a fill value in base 64 as its number.
 fn is_same(name: &str, one: &Value, other: &Value) -> bool {
     let number = |value: &Value| match name {
-        "_FillValue" => attributes::float_of_base64(value).map(trundle_json::of_float),
+        trundle_json::FILL_VALUE => trundle_json::of_base64(value).map(trundle_json::of_float),
         _ => None,
     };
     let [one, other] = [one, other].map(|value| number(value).unwrap_or_else(|| value.clone()));

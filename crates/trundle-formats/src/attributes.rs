@@ -6,8 +6,6 @@
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 #[cfg(feature = "hdf5")]
@@ -139,12 +137,6 @@ pub(crate) fn with_typed(text: &str) -> Attributes {
         }
     }
     attributes
-}
-
-/// Decodes a fill value of floats as xarray writes it to Zarr: the bytes of an f64 in base 64.
-pub(crate) fn float_of_base64(value: &Value) -> Option<f64> {
-    let bytes = STANDARD.decode(value.as_str()?).ok()?;
-    Some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// Returns the names of attributes that only HDF5 can represent.

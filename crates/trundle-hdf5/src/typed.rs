@@ -3,13 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use trundle_json::FILL_VALUE;
 
 use crate::datatype::{Class, Datatype, Float, is_plain_integer, is_self_contained};
 use crate::layout::{Dataspace, MOST_AXES};
 use crate::new::ELEMENT_BYTES;
-
-/// The attribute of the climate conventions whose value is an element of the dataset.
-pub(crate) const FILL_VALUE: &str = "_FillValue";
 
 /// The most bytes of the type and the elements of an attribute that is written. Longer strings go to a heap.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 60_000;
@@ -78,7 +76,7 @@ impl TypedValue {
     /// A fill value of floats is written as xarray writes it to Zarr: the bytes of an f64 in base 64.
     pub(crate) fn value(&self, name: &str) -> Option<Value> {
         if let Some(float) = float_of(&self.datatype, &self.data).filter(|_| name == FILL_VALUE) {
-            return Some(STANDARD.encode(float.to_le_bytes()).into());
+            return Some(trundle_json::to_base64(float));
         }
         if self.space.is_null {
             // netCDF stores empty attributes with a null dataspace.

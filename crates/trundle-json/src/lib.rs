@@ -1,11 +1,17 @@
-//! Reads and writes JSON as Python does: with `NaN`, `Infinity`, `-Infinity`, and integers of any length.
+//! Reads and writes JSON as Python does: with `NaN`, `Infinity`, `-Infinity`, and integers of any length. Also xarray's
+//! fill values in base 64.
 //!
 //! A [`Value`] cannot hold these numbers. In a value, such a number is a string of NUL and the number, for example
 //! `"\0NaN"`. A string that begins with NUL gets a second NUL, so that strings and numbers stay distinct. Keys of
 //! objects are unchanged.
 #![forbid(unsafe_code)]
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
+
+/// The attribute of the CF conventions that contains the value of a missing element.
+pub const FILL_VALUE: &str = "_FillValue";
 
 /// The first bytes of a JSON string that begins with NUL.
 const QUOTE_NUL: &[u8] = br#""\u0000"#;
@@ -54,6 +60,17 @@ pub fn float(value: &Value) -> Option<f64> {
         Value::String(text) => text.strip_prefix('\0')?.parse().ok(),
         other => other.as_f64(),
     }
+}
+
+/// Returns a float as xarray writes it to Zarr as [`FILL_VALUE`]: the bytes of an f64 in base 64.
+pub fn to_base64(float: f64) -> Value {
+    STANDARD.encode(float.to_le_bytes()).into()
+}
+
+/// Decodes a float that [`to_base64`] encoded; `None` for other values.
+pub fn of_base64(value: &Value) -> Option<f64> {
+    let bytes = STANDARD.decode(value.as_str()?).ok()?;
+    Some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// Replaces the strings that stand for numbers.

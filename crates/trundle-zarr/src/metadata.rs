@@ -5,7 +5,7 @@
 //! `zarr.json` are refused unless they say `"must_understand": false`. Unknown fields of a `.zarray` are ignored, as
 //! version 2 requires.
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use zarrs::array::codec::api::Codec;
 use zarrs::convert::{ArrayMetadataV2ToV3Error, array_metadata_v2_to_v3};
 use zarrs::metadata::v2::MetadataV2;
@@ -226,7 +226,7 @@ fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
 }
 
 fn integer(number: i128) -> Option<Value> {
-    i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
+    Number::from_i128(number).map(Value::Number)
 }
 
 /// Removes transposes of zero axes, which zarrs refuses, also from the codecs of shards.

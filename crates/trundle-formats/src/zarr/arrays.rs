@@ -4,10 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use trundle_core::{DType, Shape};
+use trundle_json::FILL_VALUE;
 use trundle_zarr::{Object, Store, UndecodedArray, ZarrArray};
 
 use super::codecs;
@@ -157,9 +156,6 @@ fn undecoded_header(
     Ok((header, end))
 }
 
-/// The attribute of the CF conventions that contains the value of a missing element.
-const FILL_VALUE: &str = "_FillValue";
-
 /// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written, which uses the fill value as
 /// the value of missing elements. In other versions, xarray uses the attribute, which stores a float as an f64 in base
 /// 64.
@@ -173,12 +169,9 @@ fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     }
     match (element.dtype(), element.integer(&array.fill)) {
         (DType::F16 | DType::F32 | DType::F64, _) => {
-            Some(STANDARD.encode(element.value(&array.fill)?.to_le_bytes()).into())
+            Some(trundle_json::to_base64(element.value(&array.fill)?))
         }
-        (_, Some(integer)) => {
-            let signed = i64::try_from(integer).map(Value::from);
-            signed.or_else(|_| u64::try_from(integer).map(Value::from)).ok()
-        }
+        (_, Some(integer)) => Number::from_i128(integer).map(Value::Number),
         _ => None,
     }
 }

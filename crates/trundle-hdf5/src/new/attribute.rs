@@ -1,6 +1,7 @@
 //! Encodes attributes.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
+use trundle_json::FILL_VALUE;
 
 use super::datatype::{Element, encoded};
 use super::encode::{Encoder, dataspace, null_dataspace};
@@ -9,7 +10,7 @@ use crate::attributes::{Attributes, TYPED_KEY};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 use crate::layout::MOST_AXES;
-use crate::typed::{FILL_VALUE, MOST_MESSAGE_BYTES, TypedValue};
+use crate::typed::{MOST_MESSAGE_BYTES, TypedValue};
 
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
@@ -125,7 +126,7 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
 /// Returns whether a value is a number that a float of 64 bits can hold. Other integers are written as JSON.
 fn is_exact_as_float(value: &Value) -> bool {
     let Some(float) = trundle_json::float(value) else { return false };
-    let whole = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    let whole = value.as_number().and_then(Number::as_i128);
     match value {
         Value::String(text) => !text.ends_with(|last: char| last.is_ascii_digit()),
         _ => whole.is_none_or(|whole| float as i128 == whole),

@@ -1,8 +1,6 @@
 //! Encodes element types.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::attribute::Encoded;
 use super::encode::{Encoder, dataspace};
@@ -63,12 +61,7 @@ impl Element {
     /// Encodes a fill value in this type from JSON: a number, or a float in base 64. `None` if it is neither, or
     /// not a value of this type.
     pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
-        let float = || {
-            trundle_json::float(value).or_else(|| {
-                let bytes = STANDARD.decode(value.as_str()?).ok()?;
-                Some(f64::from_le_bytes(bytes.try_into().ok()?))
-            })
-        };
+        let float = || trundle_json::float(value).or_else(|| trundle_json::of_base64(value));
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
                 let float = float()?;
@@ -80,8 +73,7 @@ impl Element {
                 }
             }
             Class::Integer { is_signed, .. } => {
-                let long =
-                    value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+                let long = value.as_number().and_then(Number::as_i128);
                 let whole =
                     || float().filter(|float| float.fract() == 0.0).map(|float| float as i128);
                 let long = long.or_else(whole)?;
