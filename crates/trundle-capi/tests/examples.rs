@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,22 +51,13 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The folder of both libraries, which cargo does not build for a test.
+/// The folder of both libraries, which `examples/libraries.rs` builds.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let profile = match folder.file_name().and_then(OsStr::to_str).unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    output(
-        Command::new(env!("CARGO"))
-            .args(["build", "--locked", "-p", env!("CARGO_PKG_NAME"), "--profile", profile])
-            .arg("--target-dir")
-            .arg(folder.parent().unwrap())
-            .current_dir(package()),
-    );
-    folder.to_owned()
+    let folder = test.ancestors().nth(2).unwrap().join("examples");
+    let built = folder.join("liblibraries.so").exists();
+    assert!(built, "`cargo test -p trundle-capi` builds the libraries, but not with `--test`");
+    folder
 }
 
 impl Compiler {
@@ -98,7 +88,7 @@ impl Compiler {
         let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
         let program = folder.path().join("example");
         let mut shared = self.command(source, &program);
-        shared.arg("-L").arg(&libraries).arg("-ltrundle");
+        shared.arg("-L").arg(&libraries).arg("-llibraries");
         output(&mut shared);
         let run = || {
             let mut run = Command::new(&program);
@@ -109,7 +99,7 @@ impl Compiler {
         assert_eq!(output(run().env("LD_LIBRARY_PATH", &libraries)), expected, "{path}, shared");
 
         let mut linked = self.command(source, &program);
-        output(linked.arg(libraries.join("libtrundle.a")).args(STATIC_LIBRARIES));
+        output(linked.arg(libraries.join("liblibraries.a")).args(STATIC_LIBRARIES));
         assert_eq!(output(run().env_remove("LD_LIBRARY_PATH")), expected, "{path}, static");
     }
 }
