@@ -101,7 +101,7 @@ assert (trundle.flip(np.arange(1 << 20)) == np.arange(1 << 20)[::-1]).all()
 
 
 @posix
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2] if ALL else [2])
 @pytest.mark.parametrize("name", LONG_CALLS)
 def test_ctrl_c_stops_a_long_move(name, threads):
     call = LONG + f"THREADS = {threads}\n" + textwrap.dedent(LONG_CALLS[name])
@@ -386,8 +386,8 @@ REPEATED = {
     "out error": (100_000, "fails(lambda: trundle.transpose(x, out=x))"),
     "pattern error": (30_000, "fails(lambda: trundle.rearrange(x, 'a b -> b a'))"),
     "chain error": (30_000, "fails(lambda: trundle.chain('flip(0) | nothing'))"),
-    "large": (150, "trundle.transpose(large)"),
-    "large in place": (150, "trundle.flip(large, out=large)"),
+    "large": (150 if ALL else 50, "trundle.transpose(large)"),
+    "large in place": (150 if ALL else 50, "trundle.flip(large, out=large)"),
     "large of other sizes": (200, "trundle.roll(large[: 300 + i * 7 % 700], 1)"),
 }
 
@@ -422,18 +422,18 @@ print(min(grown))
 @linux
 def test_a_chain_that_meets_many_shapes():
     # Each plan holds a copy of x between its passes.
-    text = MEMORY + """
+    text = MEMORY + f"""
 lengths = [i * 37 % 200 + 3 for i in range(16)]
-stages = [f"reverse(axis=1, lengths={lengths}, batch_axis=0)", "roll(1, 1)"] * 2
+stages = [f"reverse(axis=1, lengths={{lengths}}, batch_axis=0)", "roll(1, 1)"] * 2
 chain = trundle.chain(*stages)
 assert chain.plan(np.zeros((16, 1 << 20), "u1")).scratch_bytes == 16 << 20
 before = resident()
-for i in range(100):
+for i in range({100 if ALL else 25}):
     chain(np.zeros((16, (1 << 20) + i), "u1"))
 print(resident() - before)
 """
-    # All plans together would hold 1600 MiB. Half of it is the margin for memory that the allocator keeps.
-    assert int(run(text)) < 800 << 20
+    # Each plan would hold 16 MiB. Half of the total is the margin for memory that the allocator keeps.
+    assert int(run(text)) < (800 if ALL else 200) << 20
 
 
 @linux
@@ -441,7 +441,7 @@ def test_no_leak_in_other_libraries_arrays():
     pytest.importorskip("array_api_strict")
     text = (
         MEMORY
-        + """
+        + f"""
 import array_api_strict as xp
 strict, strict_out = xp.asarray(x), xp.asarray(out)
 def repeat(times):
@@ -449,9 +449,9 @@ def repeat(times):
         trundle.flip(strict)
         trundle.transpose(strict, out=strict_out)
         fails(lambda: trundle.flip(strict, out=x))
-repeat(5000)
+repeat(2000)
 before = resident()
-repeat(30000)
+repeat({30_000 if ALL else 10_000})
 print(resident() - before)
 """
     )
@@ -510,6 +510,7 @@ def test_references_are_given_back():
 
 
 @posix
+@pytest.mark.skipif(not ALL, reason="takes 40 s with an unoptimised wheel")
 def test_ctrl_c_stops_tuning(tmp_path):
     """Signals are checked between trials."""
     text = """
