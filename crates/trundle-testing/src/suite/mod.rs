@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn a_backend_that_reads_the_move_as_it_is_conforms() {
-        conformance(&PairByPair::<[u8]>::default(), 0, if everything() { 1 } else { 16 });
+        conformance(&PairByPair::<[u8]>::default(), 0, if everything() { 1 } else { 48 });
     }
 
     #[test]
     fn one_whose_buffers_are_no_slices_conforms() {
-        conformance(&PairByPair::<Cells>::default(), 1, if everything() { 8 } else { 32 });
+        conformance(&PairByPair::<Cells>::default(), 1, if everything() { 8 } else { 64 });
     }
 
     #[test]
