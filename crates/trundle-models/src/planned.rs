@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle::lowering::{Backend, Device, PlannedPass, PlannedProgram};
+use trundle::ProgramPlan;
+use trundle::lowering::{Backend, Device, PlannedPass};
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_core::{AxisMap, IndexMap, Line};
 
@@ -16,7 +17,7 @@ pub struct PlannedModel {
     model: ResolvedModel,
     /// As [`PlannedModel::rolls`].
     rolls: BTreeSet<TensorId>,
-    program: PlannedProgram<Device>,
+    program: ProgramPlan,
     /// The tensors of the program's inputs, up to the last one that a run reads.
     pub(crate) given: Vec<TensorId>,
     /// For each output, the first output of the same tensor.
@@ -49,7 +50,7 @@ impl PlannedModel {
             _ => false,
         };
         let rolls = joined.into_iter().filter(is_roll).collect();
-        let program = PlannedProgram::within(device, model.program(), budget)
+        let program = ProgramPlan::on(device, model.program(), &budget)
             .map_err(|error| Error::Input(error.to_string()))?;
         let (given, firsts) = (given(&model, program.passes()), firsts(model.outputs()));
         Ok(PlannedModel { model, rolls, program, given, firsts })
@@ -75,7 +76,7 @@ impl PlannedModel {
     }
 
     /// The planned program. Strings are moved as indices of 8 bytes.
-    pub fn program(&self) -> &PlannedProgram<Device> {
+    pub fn program(&self) -> &ProgramPlan {
         &self.program
     }
 
@@ -92,11 +93,6 @@ impl PlannedModel {
     /// The bytes written by all passes.
     pub fn moved_bytes(&self) -> usize {
         self.program.moved_bytes()
-    }
-
-    /// The bytes written by one pass.
-    pub fn moved_by(&self, pass: &PlannedPass) -> usize {
-        self.program.bytes_of(pass)
     }
 }
 

@@ -7,9 +7,8 @@ use crate::apart::Apart;
 use crate::error::refused;
 use crate::gpu::GpuPlan;
 use crate::memory::{ArrayMemory, Extent, PerAxis};
-use crate::moved::copied;
+use crate::moved::{Planned, copied};
 use crate::plan_on::PlanOn;
-use crate::run::run_program;
 use crate::tensor::{Output, Tensor};
 
 /// A program and its input arrays.
@@ -45,62 +44,33 @@ impl<'a, 'py> Assembly<'a, 'py> {
     }
 
     /// Plans the program for a new array as its result.
-    pub(crate) fn planned(
-        &self,
-        py: Python<'_>,
-        threads: Option<usize>,
-    ) -> PyResult<PlannedAssembly> {
+    pub(crate) fn planned(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Planned> {
         let (sizes, first) = (self.sizes(), &self.inputs[0].memory);
         let made = ArrayMemory::contiguous(first.extent(), &sizes, first.width);
-        Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
+        Ok(Planned { plan: self.plan(py, &made, threads)?, sizes })
     }
 
     /// The result has this layout.
-    fn plan(
-        &self,
-        py: Python<'_>,
-        to: &ArrayMemory,
-        threads: Option<usize>,
-    ) -> PyResult<PlanOn<ProgramPlan>> {
+    fn plan(&self, py: Python<'_>, to: &ArrayMemory, threads: Option<usize>) -> PyResult<PlanOn> {
         let layout = to.layout().map_err(|error| refused(py, &error))?;
         if let Some(ordinal) = to.device.ordinal() {
             let plan = GpuPlan::new(py, ordinal, &self.program, &self.layouts, &layout)?;
             return Ok(PlanOn::Gpu(Box::new(plan)));
         }
         let plan = ProgramPlan::new(&self.program, &self.layouts, &layout, threads);
-        plan.map(PlanOn::Cpu).map_err(|error| refused(py, &error))
-    }
-
-    /// The memory must not overlap the inputs.
-    fn run(&self, py: Python<'_>, plan: &PlanOn<ProgramPlan>, to: Extent) -> PyResult<()> {
-        run(py, plan, self.inputs, to)
+        plan.map(PlanOn::Program).map_err(|error| refused(py, &error))
     }
 }
 
-/// A plan whose result is a new array.
-pub(crate) struct PlannedAssembly {
-    pub(crate) plan: PlanOn<ProgramPlan>,
-    pub(crate) sizes: PerAxis<isize>,
-}
-
-impl PlannedAssembly {
-    /// The arrays must have the layouts that the plan was made for.
-    pub(crate) fn run(&self, py: Python<'_>, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
-        run(py, &self.plan, inputs, to)
-    }
-}
-
-fn run(
+/// The arrays must have the layouts that the plan was made for, and the memory must not overlap them.
+pub(crate) fn run(
     py: Python<'_>,
-    plan: &PlanOn<ProgramPlan>,
+    plan: &PlanOn,
     inputs: &[Tensor<'_>],
     to: Extent,
 ) -> PyResult<()> {
     let extents: Vec<Extent> = inputs.iter().map(|each| each.memory.extent()).collect();
-    match plan {
-        PlanOn::Cpu(plan) => run_program(py, plan, &extents, to),
-        PlanOn::Gpu(plan) => plan.run(py, &extents, to),
-    }
+    plan.run(py, &extents, to)
 }
 
 /// Writes to `out`, or to a new array of the kind of the first input.
@@ -115,19 +85,19 @@ pub(crate) fn assembled<'py>(
     let Some(out) = out else {
         let (output, extent) = Output::like(first, &sizes)?;
         let made = ArrayMemory::contiguous(extent, &sizes, width);
-        assembly.run(py, &assembly.plan(py, &made, threads)?, extent)?;
+        run(py, &assembly.plan(py, &made, threads)?, assembly.inputs, extent)?;
         return output.finish(py);
     };
     let target = Tensor::to_write("out", out, first)?.memory;
     let plan = assembly.plan(py, &target, threads)?;
     if !assembly.inputs.iter().any(|each| each.memory.may_overlap(&target)) {
-        assembly.run(py, &plan, target.extent())?;
+        run(py, &plan, assembly.inputs, target.extent())?;
         return Ok(out.clone());
     }
     // `out` overlaps an input.
     let apart = Apart::new(py, target.device, &sizes, width)?;
     let memory = apart.memory();
-    assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;
+    run(py, &assembly.plan(py, memory, threads)?, assembly.inputs, memory.extent())?;
     copied(py, memory, &target, threads)?;
     Ok(out.clone())
 }

@@ -13,10 +13,10 @@ use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
 use crate::apart::Apart;
 use crate::error::{not_parsed, not_planned};
 use crate::gpu::GpuPlan;
-use crate::memory::{ArrayMemory, Extent, LayoutKey, PerAxis};
+use crate::memory::{ArrayMemory, LayoutKey, PerAxis};
 use crate::operation::Operation;
 use crate::plan_on::PlanOn;
-use crate::run::{run, run_in_place};
+use crate::run::run_in_place;
 use crate::tensor::{Output, Tensor};
 
 thread_local! {
@@ -25,7 +25,7 @@ thread_local! {
 
 #[derive(Debug)]
 pub(crate) struct Planned {
-    pub(crate) plan: PlanOn<Plan>,
+    pub(crate) plan: PlanOn,
     /// The sizes of the result.
     pub(crate) sizes: PerAxis<isize>,
 }
@@ -53,7 +53,7 @@ impl Planned {
         };
         let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
-        Ok(Planned { plan: PlanOn::Cpu(plan), sizes })
+        Ok(Planned { plan: PlanOn::Chain(plan), sizes })
     }
 
     /// Plans the chain on a GPU, as a program.
@@ -84,21 +84,17 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
     }
 
-    /// Moves `src` to `dst`, which must not overlap.
-    ///
-    /// # Errors
-    /// As [`run`]; errors of the GPU.
-    #[inline]
-    pub(crate) fn run(&self, py: Python<'_>, src: Extent, dst: Extent) -> PyResult<()> {
+    /// The plan of the chain of one array, on the CPU.
+    fn chain(&self) -> Option<&Plan> {
         match &self.plan {
-            PlanOn::Cpu(plan) => run(py, plan, src, dst),
-            PlanOn::Gpu(plan) => plan.run(py, &[src], dst),
+            PlanOn::Chain(plan) => Some(plan),
+            PlanOn::Program(_) | PlanOn::Gpu(_) => None,
         }
     }
 
     /// The approximate size of the plan in bytes.
     fn own_bytes(&self) -> usize {
-        self.plan.cpu().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
+        self.chain().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
     }
 }
 
@@ -158,7 +154,7 @@ pub(crate) fn moved_by<'py>(
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
         let (output, extent) = Output::like(x, &planned.sizes)?;
-        planned.run(py, x.memory.extent(), extent)?;
+        planned.plan.run(py, &[x.memory.extent()], extent)?;
         return output.finish(py);
     };
     let target = Tensor::to_write("out", out, x)?;
@@ -179,7 +175,7 @@ pub(crate) fn moved_into(
     plan: impl Fn(&ArrayMemory, Option<&ArrayMemory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
-        return plan(src, Some(dst))?.run(py, src.extent(), dst.extent());
+        return plan(src, Some(dst))?.plan.run(py, &[src.extent()], dst.extent());
     }
     let bytes = src.contiguous_bytes();
     if src.is_in_place(dst)
@@ -190,13 +186,13 @@ pub(crate) fn moved_into(
     let apart = Apart::new(py, src.device, &src.sizes, src.width)?;
     let planned_move = plan(apart.memory(), Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
-    copy.run(py, src.extent(), apart.memory().extent())?;
-    planned_move.run(py, apart.memory().extent(), dst.extent())
+    copy.plan.run(py, &[src.extent()], apart.memory().extent())?;
+    planned_move.plan.run(py, &[apart.memory().extent()], dst.extent())
 }
 
 /// `None` if this many bytes should go through a copy.
 pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
-    let plan = planned.plan.cpu()?;
+    let plan = planned.chain()?;
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?
 }
 

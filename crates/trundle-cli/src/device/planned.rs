@@ -1,8 +1,8 @@
 //! Reports of moves that are planned for a device.
 
 use serde_json::{Value, json};
-use trundle::Program;
-use trundle::lowering::{PlannedPart, PlannedProgram, Plans};
+use trundle::lowering::{PlannedPart, Plans};
+use trundle::{Program, ProgramPlan};
 use trundle_files::failure::Failure;
 use trundle_files::forecast::counted;
 use trundle_files::moves::{block_report, move_report};
@@ -12,7 +12,7 @@ use super::gpu::Gpu;
 
 pub(super) struct Planned<'a, G: Gpu> {
     gpu: &'a G,
-    program: PlannedProgram<G>,
+    program: ProgramPlan<G>,
 }
 
 impl<G: Gpu> Planned<'_, G> {
@@ -21,7 +21,8 @@ impl<G: Gpu> Planned<'_, G> {
     /// # Errors
     /// If the device does not have enough memory for fill values.
     pub(super) fn on<'a>(gpu: &'a G, program: &Program) -> Result<Planned<'a, G>, Failure> {
-        let program = PlannedProgram::new(gpu.clone(), program).map_err(Failure::running)?;
+        let program =
+            ProgramPlan::on(gpu.clone(), program, &gpu.budget()).map_err(Failure::running)?;
         Ok(Planned { gpu, program })
     }
 
@@ -53,13 +54,13 @@ impl<G: Gpu> Planned<'_, G> {
         for pass in self.program.passes() {
             let steps = pass.parts.iter().map(|part| self.step_report(part));
             let steps = steps.collect::<Result<Vec<_>, _>>()?;
-            stages.push(json!({ "bytes": self.program.bytes_of(pass), "steps": steps }));
+            stages.push(json!({ "bytes": pass.bytes, "steps": steps }));
         }
         Ok(json!({
             "passes": self.program.passes().len(),
             "bytes_read": bytes,
             "bytes_written": bytes,
-            "scratch_bytes": self.program.runner().temporary_bytes(),
+            "scratch_bytes": self.program.scratch_bytes(),
             "device": self.gpu.record(),
             "stages": stages,
         }))
@@ -79,7 +80,7 @@ impl<G: Gpu> Planned<'_, G> {
         Ok(json!({
             "from": step.source.to_string(),
             "to": step.target.to_string(),
-            "move": part.work.as_ref().map(move_report),
+            "move": self.program.move_of(part).map(move_report),
             "plan": plan,
         }))
     }

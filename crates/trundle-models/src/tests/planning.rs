@@ -85,12 +85,15 @@ impl Planned {
 
     fn boxes(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        parts.filter_map(|part| part.work.as_ref()).map(|work| work.blocks().len()).sum()
+        parts
+            .filter_map(|part| self.planned.program().move_of(part))
+            .map(|work| work.blocks().len())
+            .sum()
     }
 
     fn in_tiles(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        parts.filter(|part| part.work.is_none()).count()
+        parts.filter(|part| self.planned.program().move_of(part).is_none()).count()
     }
 
     /// Runs the plan and compares with the model.

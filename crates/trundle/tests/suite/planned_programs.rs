@@ -5,11 +5,12 @@ use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trundle::internal::Planner;
-use trundle::lowering::{Device, Move, PlannedProgram, Plans};
+use trundle::lowering::{Device, Move, Plans};
 use trundle::ops::Roll;
 use trundle::tuning::Tuning;
-use trundle::{BitOrder, Error, LayoutError, Machine, Packing, Program, Result, Shape, Width};
+use trundle::{
+    BitOrder, Error, LayoutError, Machine, Packing, Program, ProgramPlan, Result, Shape, Width,
+};
 use trundle_core::Backend;
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_testing::choices::Choices;
@@ -45,8 +46,8 @@ fn check(program: &Program, id: TensorId, got: &[u8]) {
 }
 
 /// Runs a program to the caller's buffers and to new ones; returns the number of parts in tiles.
-fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: Budget) -> usize {
-    let planned = PlannedProgram::within(backend.clone(), program, budget).unwrap();
+fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: &Budget) -> usize {
+    let planned = ProgramPlan::on(backend.clone(), program, budget).unwrap();
     let hold =
         |bytes: &[u8]| TestBuffer::holding(backend, bytes, Flush::End, &|| "a tensor".into());
     let inputs = (0..program.tensors().len()).map(TensorId);
@@ -93,8 +94,8 @@ fn planned_programs_move_every_element_from_its_origin() {
         let program = any_program(&mut choices, width);
         let budget =
             if seed % 3 == 0 { Device::default().budget() } else { any_budget(&mut choices) };
-        in_tiles += run(&Device::new(Some(1)), &program, budget.clone());
-        run(&PairByPair::<Cells>::default(), &program, budget);
+        in_tiles += run(&Device::new(Some(1)), &program, &budget);
+        run(&PairByPair::<Cells>::default(), &program, &budget);
     }
     assert!(in_tiles > 100, "{in_tiles}");
 }
@@ -104,7 +105,7 @@ fn planned_programs_move_every_element_from_its_origin() {
 fn rows_and_a_constant_around_them_are_written_at_once() {
     let machine = Machine::detect().clone();
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };
-    let device = Device::with_planner(Planner::new(Machine { tuning, ..machine }));
+    let device = Device::with_machine(Machine { tuning, ..machine });
     for constant_first in [false, true] {
         let mut program = Program::new();
         let fill = |program: &mut Program| program.fill(2, &[0xcd, 0xab]).unwrap();
@@ -114,8 +115,8 @@ fn rows_and_a_constant_around_them_are_written_at_once() {
         let padded = program.padded(given, &[[0, 1], [1, 2], [1, 1]], fill).unwrap();
         program.output(padded).unwrap();
         let budget = device.budget();
-        assert_eq!(run(&device, &program, budget.clone()), 0);
-        let planned = PlannedProgram::within(device.clone(), &program, budget).unwrap();
+        assert_eq!(run(&device, &program, &budget), 0);
+        let planned = ProgramPlan::on(device.clone(), &program, &budget).unwrap();
         let [pass] = planned.passes() else { panic!("{planned:?}") };
         let is = |filled: fn(&Plans<_>) -> bool| {
             pass.parts.iter().filter(|part| filled(planned.plans_of(part))).count()
@@ -150,7 +151,7 @@ fn in_tiles() -> (Program, Budget) {
 #[test]
 fn tiles_are_stopped_between_them() {
     let (program, budget) = in_tiles();
-    let planned = PlannedProgram::within(Device::new(Some(1)), &program, budget).unwrap();
+    let planned = ProgramPlan::on(Device::new(Some(1)), &program, &budget).unwrap();
     assert!(planned.passes().iter().all(|pass| is_in_tiles(planned.plans_of(&pass.parts[0]))));
     let (src, asks) = ([1; 240], AtomicUsize::new(0));
     let go_on = || asks.fetch_add(1, Ordering::Relaxed) < 3;
@@ -164,10 +165,10 @@ fn tiles_are_stopped_between_them() {
 #[test]
 fn an_output_is_written_once_however_often_it_is_one() {
     let (program, budget) = in_tiles();
-    let planned = PlannedProgram::within(Device::new(Some(1)), &program, budget).unwrap();
+    let planned = ProgramPlan::on(Device::new(Some(1)), &program, &budget).unwrap();
     assert_eq!(planned.outputs(), [TensorId(2), TensorId(1)]);
     assert_eq!((planned.moved_bytes(), planned.peak_bytes()), (480, 480));
-    assert_eq!(planned.runner().temporary_bytes(), 0);
+    assert_eq!(planned.scratch_bytes(), 0);
     let runner = planned.runner();
     let short = |argument, buffer| {
         Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 240, buffer })
@@ -248,7 +249,7 @@ fn a_run_to_new_buffers_holds_what_it_says() {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices, Width::from(4));
         let (backend, budget) = (Measured::default(), any_budget(&mut choices));
-        let planned = PlannedProgram::within(backend.clone(), &program, budget).unwrap();
+        let planned = ProgramPlan::on(backend.clone(), &program, &budget).unwrap();
         let fills = backend.0.lock().unwrap().now;
         let of_others = Measured::default();
         let inputs = [TensorId(0), TensorId(1)];

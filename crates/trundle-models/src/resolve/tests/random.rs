@@ -356,7 +356,8 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             }
             passes[number] += planned.passes().len();
             let parts = planned.passes().iter().flat_map(|pass| &pass.parts);
-            in_tiles[number] += parts.filter(|part| part.work.is_none()).count();
+            in_tiles[number] +=
+                parts.filter(|part| planned.program().move_of(part).is_none()).count();
         }
     }
     assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
