@@ -9,17 +9,17 @@ use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
 use trundle::internal::plan_cache::PlanCache;
 use trundle::notation::NumbersFile;
 use trundle::ops::Operand;
-use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
+use trundle::{ChainError, Op, OpenChain, Program, Slot, TensorId};
 
 use crate::array::Class;
-use crate::assembled::{self, Assembly, assembled};
+use crate::assembled::{Assembly, assembled, run_to_new};
 use crate::chain_plan::{Overlap, Plan};
 use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
 use crate::memory::{ArrayMemory, LayoutKey};
 use crate::moved::{PlanKey, Planned, in_place, moved_by};
 use crate::numbers;
-use crate::tensor::{Elements, Output, Tensor};
+use crate::tensor::{Elements, Tensor};
 
 /// A sequence of operators; ``Chain(...)`` is ``chain(...)``.
 ///
@@ -526,13 +526,16 @@ impl Steps {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if out.is_some() {
-            let assembly = self.assembly(py, inputs, self.elements(py, inputs)?)?;
-            return assembled(py, &assembly, out, threads);
+            let elements = self.elements(py, inputs)?;
+            return assembled(
+                py,
+                inputs,
+                |program, given| self.add_to(program, given, elements),
+                out,
+                threads,
+            );
         }
-        let planned = self.planned_of_several(py, inputs, threads)?;
-        let (output, to) = Output::like(&inputs[0], &planned.sizes)?;
-        assembled::run(py, &planned.plan, inputs, to)?;
-        output.finish(py)
+        run_to_new(py, &*self.planned_of_several(py, inputs, threads)?, inputs)
     }
 
     /// A plan for a new result, cached if it keeps no memory between passes. Does not wait for locks.
@@ -550,7 +553,13 @@ impl Steps {
         self.cached(
             &key,
             |planned| planned.plan.scratch_bytes() == 0,
-            || self.assembly(py, inputs, elements)?.planned(py, threads),
+            || {
+                let memories = inputs.iter().map(|each| &each.memory);
+                let assembly =
+                    Assembly::new(memories, |program, given| self.add_to(program, given, elements));
+                let assembly = assembly.map_err(|error| not_planned(py, &error, true))?;
+                assembly.planned(py, &inputs[0].memory, None, threads)
+            },
         )
     }
 
@@ -584,18 +593,14 @@ impl Steps {
         }
     }
 
-    /// The assembly of the chain for several arrays, or for an array and a constant.
-    fn assembly<'a, 'py>(
+    /// Adds the operators of the chain to a program. Its constants have the type `elements`.
+    fn add_to(
         &self,
-        py: Python<'py>,
-        inputs: &'a [Tensor<'py>],
+        program: &mut Program,
+        given: &[TensorId],
         elements: Elements,
-    ) -> PyResult<Assembly<'a, 'py>> {
-        let made = |program: &mut Program, given: &[TensorId]| {
-            let made = self.chain.add_to(program, given, |number| elements.of_number(number));
-            made.map_err(PlanError::from)
-        };
-        Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
+    ) -> Result<TensorId, ChainError> {
+        self.chain.add_to(program, given, |number| elements.of_number(number))
     }
 
     /// A plan for one array, cached if possible. Does not wait for locks.

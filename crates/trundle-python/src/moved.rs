@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::internal::plan_cache::{self, PlanCache};
-use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
+use trundle::{Chain, InPlacePlan, Plan};
 
 use crate::apart::Apart;
+use crate::assembled::Assembly;
 use crate::error::{not_parsed, not_planned};
 use crate::gpu::GpuPlan;
 use crate::memory::{ArrayMemory, LayoutKey, PerAxis};
@@ -41,8 +42,12 @@ impl Planned {
         threads: Option<usize>,
         is_written: bool,
     ) -> PyResult<Planned> {
-        if let Some(ordinal) = src.device.ordinal() {
-            return Planned::on_gpu(py, ordinal, chain, (src, dst), is_written);
+        if src.device.ordinal().is_some() {
+            let assembly = Assembly::new([src], |program, given| {
+                chain.add_to(program, given, |_| unreachable!("no number is filled in"))
+            });
+            let assembly = assembly.map_err(|error| not_planned(py, &error, is_written))?;
+            return assembly.planned(py, src, dst, threads);
         }
         let plan = || {
             let from = src.layout()?;
@@ -54,34 +59,6 @@ impl Planned {
         let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
         Ok(Planned { plan: PlanOn::Chain(plan), sizes })
-    }
-
-    /// Plans the chain on a GPU, as a program.
-    fn on_gpu(
-        py: Python<'_>,
-        ordinal: u32,
-        chain: &Chain,
-        (src, dst): (&ArrayMemory, Option<&ArrayMemory>),
-        is_written: bool,
-    ) -> PyResult<Planned> {
-        let program = || -> Result<_, PlanError> {
-            let from = src.layout()?;
-            let shapes = [from.shape().clone()];
-            let program = chain.program_with(&shapes, src.width.into(), |_| {
-                unreachable!("no number is filled in")
-            })?;
-            let shape = program.tensor(program.outputs()[0]).shape.clone();
-            let to = match dst {
-                Some(dst) => dst.layout()?,
-                None => Layout::row_major(&shape, src.width)?,
-            };
-            Ok((program, from, to, shape))
-        };
-        let (program, from, to, shape) =
-            program().map_err(|error| not_planned(py, &error, is_written))?;
-        let plan = GpuPlan::new(py, ordinal, &program, &[from], &to)?;
-        let sizes = shape.iter().map(|size| size.cast_signed()).collect();
-        Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
     }
 
     /// The plan of the chain of one array, on the CPU.
