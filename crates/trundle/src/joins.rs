@@ -161,8 +161,8 @@ fn to_new<T: Copy + 'static>(
     let shape = &program.tensor(program.outputs()[0]).shape;
     let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
     let mut buffer = Vec::new();
-    // Any item, because all of them are overwritten.
-    let mut items = inputs.iter().map(TensorView::buffer).chain([fill]);
+    // Any item, because every element is overwritten.
+    let mut items = std::iter::once(fill).chain(inputs.iter().map(TensorView::buffer));
     if let Some(any) = items.find_map(<[T]>::first) {
         let too_large = |_| Error::too_large(format!("a tensor of shape {shape}"));
         buffer.try_reserve_exact(elements).map_err(too_large)?;
