@@ -1,5 +1,7 @@
 //! Functions that concatenate, stack and pad tensors.
 
+use std::any::Any;
+
 use trundle_core::program::{Budget, Program};
 use trundle_core::{
     Backend, Error, Layout, Move, PassPlan, Result, Shape, Tensor, TensorView, TensorViewMut,
@@ -161,9 +163,10 @@ fn to_new<T: Copy + 'static>(
     let shape = &program.tensor(program.outputs()[0]).shape;
     let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
     let mut buffer = Vec::new();
-    // Any item, because every element is overwritten.
+    // Every element is overwritten, so any item will do. A byte is 0, for the bits behind the last packed element.
+    let zero = (&0u8 as &dyn Any).downcast_ref();
     let mut items = std::iter::once(fill).chain(inputs.iter().map(TensorView::buffer));
-    if let Some(any) = items.find_map(<[T]>::first) {
+    if let Some(any) = zero.or_else(|| items.find_map(<[T]>::first)) {
         let too_large = |_| Error::too_large(format!("a tensor of shape {shape}"));
         buffer.try_reserve_exact(elements).map_err(too_large)?;
         buffer.resize(elements, *any);
@@ -322,6 +325,10 @@ mod tests {
         let nibbles = TensorView::row_major(&nibbles, trundle_core::DType::U4, &shape(&[3]));
         let padded = pad(&nibbles.unwrap(), &[[2, 0]], &[0x0f]).unwrap();
         assert_eq!(padded.into_vec(), [0xff, 0x21, 0x03]);
+        let whole =
+            TensorView::row_major(&[0x21u8], trundle_core::DType::U4, &shape(&[2])).unwrap();
+        let half = TensorView::row_major(&[0x03u8], trundle_core::DType::U4, &shape(&[1])).unwrap();
+        assert_eq!(concatenate(&[whole, half], 0).unwrap().into_vec(), [0x21, 0x03]);
         let empty = TensorView::<u8>::from_slice(&[], &shape(&[0])).unwrap();
         assert_eq!(pad(&empty, &[[1, 1]], &[8]).unwrap().into_vec(), [8, 8]);
     }
