@@ -32,25 +32,25 @@ impl PlannedModel {
     /// [`Error::Input`] if there is not enough memory for the fills of the model.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
         let device = Device::new(threads);
-        PlannedModel::within(model, device.budget(), device)
+        PlannedModel::within(model, &device.budget(), device)
     }
 
     pub(crate) fn within(
         model: ResolvedModel,
-        budget: Budget,
+        budget: &Budget,
         device: Device,
     ) -> Result<PlannedModel> {
         let is_join =
             |id: &TensorId| matches!(model.program().tensor(*id).made, Made::Joined { .. });
         let ids = (0..model.program().tensors().len()).map(TensorId);
         let joined: Vec<TensorId> = ids.filter(is_join).collect();
-        let model = model.simplified(&budget);
+        let model = model.simplified(budget);
         let is_roll = |id: &TensorId| match &model.program().tensor(*id).made {
             Made::Moved { map, .. } => is_roll(map),
             _ => false,
         };
         let rolls = joined.into_iter().filter(is_roll).collect();
-        let program = ProgramPlan::on(device, model.program(), &budget)
+        let program = ProgramPlan::on(device, model.program(), budget)
             .map_err(|error| Error::Input(error.to_string()))?;
         let (given, firsts) = (given(&model, program.passes()), firsts(model.outputs()));
         Ok(PlannedModel { model, rolls, program, given, firsts })

@@ -289,6 +289,10 @@ mod tests {
             TensorViewMut::from_strided(&mut out, &shape(&[2, 3]), 0, &[1, 4]).unwrap();
         concatenate_into(&parts, 1, &mut spread).unwrap();
         assert_eq!(out, [1, 3, 0, 0, 2, 4, 0, 0, 5, 6, 0, 0]);
+        let whole =
+            TensorView::row_major(&[0x21u8], trundle_core::DType::U4, &shape(&[2])).unwrap();
+        let half = TensorView::row_major(&[0x03u8], trundle_core::DType::U4, &shape(&[1])).unwrap();
+        assert_eq!(concatenate(&[whole, half], 0).unwrap().into_vec(), [0x21, 0x03]);
     }
 
     #[test]
@@ -325,10 +329,6 @@ mod tests {
         let nibbles = TensorView::row_major(&nibbles, trundle_core::DType::U4, &shape(&[3]));
         let padded = pad(&nibbles.unwrap(), &[[2, 0]], &[0x0f]).unwrap();
         assert_eq!(padded.into_vec(), [0xff, 0x21, 0x03]);
-        let whole =
-            TensorView::row_major(&[0x21u8], trundle_core::DType::U4, &shape(&[2])).unwrap();
-        let half = TensorView::row_major(&[0x03u8], trundle_core::DType::U4, &shape(&[1])).unwrap();
-        assert_eq!(concatenate(&[whole, half], 0).unwrap().into_vec(), [0x21, 0x03]);
         let empty = TensorView::<u8>::from_slice(&[], &shape(&[0])).unwrap();
         assert_eq!(pad(&empty, &[[1, 1]], &[8]).unwrap().into_vec(), [8, 8]);
     }

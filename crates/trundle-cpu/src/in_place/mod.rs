@@ -130,11 +130,6 @@ impl InPlacePlan {
         self.passes.len()
     }
 
-    /// Returns the number of bytes moved.
-    pub fn moved_bytes(&self) -> usize {
-        self.moved_bytes
-    }
-
     /// Moves the elements of a slice.
     ///
     /// # Errors
