@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use trundle::internal::Planner;
-use trundle::lowering::{CpuPlan, Move};
+use trundle::lowering::{Backend, CpuPlan, Device, Move};
 use trundle::tuning::{Level, Tuning};
 use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 
@@ -30,7 +29,8 @@ impl Copy {
         let layout = Layout::row_major(&shape, 1)?;
         let copy = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout, 1)?;
         let plan = |tuning| {
-            Planner::new(Machine { threads, tuning, ..Machine::detect().clone() }).plan(&copy)
+            Device::with_machine(Machine { threads, tuning, ..Machine::detect().clone() })
+                .plan(&copy)
         };
         let plans = loops(Machine::detect().tuning).map(plan).to_vec();
         let threads = threads.min(bytes / LEAST_SHARE_BYTES).max(1);

@@ -1,37 +1,40 @@
 //! Implements [`Backend`] for the CPU.
 
-use std::fmt;
-
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, PassPlan, Result};
 
 use crate::cancellation::Cancellation;
+use crate::filled::FilledPlan;
 use crate::large_pages::prefer_large_pages;
-use crate::{FilledPlan, InPlacePlan, Machine, Plan, Planner};
+use crate::{InPlacePlan, Machine, Plan};
 
 /// Runs moves on the CPU.
 #[derive(Clone, Debug)]
 pub struct Cpu {
-    planner: Planner,
+    machine: Machine,
 }
 
 impl Cpu {
     /// Uses the detected machine with at most `threads` threads. `None` means the [default number](crate::threads).
     pub fn new(threads: Option<usize>) -> Cpu {
-        let machine = Machine::detect().clone();
         let threads = threads.unwrap_or_else(crate::threads).max(1);
-        Cpu { planner: Planner::new(Machine { threads, ..machine }) }
+        Cpu { machine: Machine { threads, ..Machine::detect().clone() } }
     }
 
-    /// Uses `planner`, for example to plan for other caches, thread counts or instruction sets.
-    pub fn with_planner(planner: Planner) -> Cpu {
-        Cpu { planner }
+    /// Plans for `machine`, for example for other caches, thread counts or instruction sets.
+    ///
+    /// # Panics
+    /// Panics if the CPU that runs this program lacks the instruction set of `machine`.
+    pub fn with_machine(machine: Machine) -> Cpu {
+        let simd = Machine::detect().simd;
+        assert!(machine.simd.is_available(), "this machine has {simd}, not {}", machine.simd);
+        Cpu { machine }
     }
 
     /// Plans `work` within one buffer, which is source and destination, with at most `most_scratch` bytes of scratch
     /// memory. Returns `None` if that is not possible.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
-        self.planner.plan_in_place(work, most_scratch)
+        InPlacePlan::of(work, most_scratch, &self.machine)
     }
 
     /// Plans a move and the fill around it together, for slices of any type; see [`Backend::plan_pass`].
@@ -39,37 +42,10 @@ impl Cpu {
         &self,
         parts: &[&Move],
     ) -> Option<Box<dyn PassPlan<[T]>>> {
-        let [one, other] = parts else { return None };
-        let filled = |rows, around, fill: usize| {
-            let plan = self.planner.plan_filled(rows, around)?;
-            Some(Box::new(Filled { plan, fill }) as Box<dyn PassPlan<[T]>>)
-        };
-        filled(one, other, 1).or_else(|| filled(other, one, 0))
-    }
-}
-
-#[derive(Debug)]
-struct Filled {
-    plan: FilledPlan,
-    /// The source that holds the fill element.
-    fill: usize,
-}
-
-impl fmt::Display for Filled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
-    }
-}
-
-impl<T: Copy> PassPlan<[T]> for Filled {
-    fn run_while(
-        &self,
-        sources: &[&[T]],
-        dst: &mut [T],
-        go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()> {
-        let source = |index: usize| sources.get(index).copied().unwrap_or_default();
-        self.plan.run_slice_while(source(1 - self.fill), source(self.fill), dst, go_on)
+        let parts = parts.try_into().ok()?;
+        let plan = FilledPlan::of(parts, 1, &self.machine);
+        let plan = plan.or_else(|| FilledPlan::of(parts, 0, &self.machine))?;
+        Some(Box::new(plan))
     }
 }
 
@@ -84,7 +60,7 @@ impl Backend for Cpu {
     type Plan = Plan;
 
     fn plan(&self, work: &Move) -> Plan {
-        self.planner.plan(work)
+        Plan::of(work, &self.machine)
     }
 
     fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<[u8]>>> {

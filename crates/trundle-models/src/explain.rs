@@ -156,7 +156,7 @@ impl fmt::Display for PlannedModel {
             }
             for part in &pass.parts {
                 write!(f, "\nfrom {}", Shown(model.name(part.from)))?;
-                let Some(work) = &part.work else {
+                let Some(work) = self.program().move_of(part) else {
                     f.write_str("\nin tiles, because it would need too many boxes")?;
                     continue;
                 };

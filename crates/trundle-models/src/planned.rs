@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle::lowering::{Backend, Device, PlannedPass, PlannedProgram};
+use trundle::ProgramPlan;
+use trundle::lowering::{Backend, Device, PlannedPass};
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_core::{AxisMap, IndexMap, Line};
 
@@ -16,7 +17,7 @@ pub struct PlannedModel {
     model: ResolvedModel,
     /// As [`PlannedModel::rolls`].
     rolls: BTreeSet<TensorId>,
-    program: PlannedProgram<Device>,
+    program: ProgramPlan,
     /// The tensors of the program's inputs, up to the last one that a run reads.
     pub(crate) given: Vec<TensorId>,
     /// For each output, the first output of the same tensor.
@@ -31,25 +32,25 @@ impl PlannedModel {
     /// [`Error::Input`] if there is not enough memory for the fills of the model.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
         let device = Device::new(threads);
-        PlannedModel::within(model, device.budget(), device)
+        PlannedModel::within(model, &device.budget(), device)
     }
 
     pub(crate) fn within(
         model: ResolvedModel,
-        budget: Budget,
+        budget: &Budget,
         device: Device,
     ) -> Result<PlannedModel> {
         let is_join =
             |id: &TensorId| matches!(model.program().tensor(*id).made, Made::Joined { .. });
         let ids = (0..model.program().tensors().len()).map(TensorId);
         let joined: Vec<TensorId> = ids.filter(is_join).collect();
-        let model = model.simplified(&budget);
+        let model = model.simplified(budget);
         let is_roll = |id: &TensorId| match &model.program().tensor(*id).made {
             Made::Moved { map, .. } => is_roll(map),
             _ => false,
         };
         let rolls = joined.into_iter().filter(is_roll).collect();
-        let program = PlannedProgram::within(device, model.program(), budget)
+        let program = ProgramPlan::on(device, model.program(), budget)
             .map_err(|error| Error::Input(error.to_string()))?;
         let (given, firsts) = (given(&model, program.passes()), firsts(model.outputs()));
         Ok(PlannedModel { model, rolls, program, given, firsts })
@@ -75,7 +76,7 @@ impl PlannedModel {
     }
 
     /// The planned program. Strings are moved as indices of 8 bytes.
-    pub fn program(&self) -> &PlannedProgram<Device> {
+    pub fn program(&self) -> &ProgramPlan {
         &self.program
     }
 
@@ -92,11 +93,6 @@ impl PlannedModel {
     /// The bytes written by all passes.
     pub fn moved_bytes(&self) -> usize {
         self.program.moved_bytes()
-    }
-
-    /// The bytes written by one pass.
-    pub fn moved_by(&self, pass: &PlannedPass) -> usize {
-        self.program.bytes_of(pass)
     }
 }
 

@@ -28,7 +28,7 @@ impl PlannedModel {
         let mut ended = 0;
         let moved = self.program().run_new(&sources, |pass| {
             ended += 1;
-            done(self.moved_by(pass));
+            done(pass.bytes);
         });
         let moved = moved.map_err(|error| match self.passes().get(ended) {
             Some(pass) => {

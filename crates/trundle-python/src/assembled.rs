@@ -1,133 +1,116 @@
 //! Calls with several arrays, or with an array and a constant.
 
 use pyo3::prelude::*;
-use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
+use trundle::{Layout, PlanError, Program, ProgramPlan, TensorId};
 
 use crate::apart::Apart;
-use crate::error::refused;
+use crate::error::{not_planned, refused};
 use crate::gpu::GpuPlan;
 use crate::memory::{ArrayMemory, Extent, PerAxis};
-use crate::moved::copied;
+use crate::moved::{Planned, copied};
 use crate::plan_on::PlanOn;
-use crate::run::run_program;
 use crate::tensor::{Output, Tensor};
 
-/// A program and its input arrays.
-pub(crate) struct Assembly<'a, 'py> {
-    inputs: &'a [Tensor<'py>],
+/// A program and the layouts of its input arrays.
+pub(crate) struct Assembly {
     program: Program,
     layouts: Vec<Layout>,
 }
 
-impl<'a, 'py> Assembly<'a, 'py> {
+impl Assembly {
     /// Creates the program of `make` for one or more arrays.
     ///
     /// # Errors
     /// The errors of `make`.
-    pub(crate) fn new<E: From<Error>>(
-        inputs: &'a [Tensor<'py>],
+    pub(crate) fn new<'a, E>(
+        inputs: impl IntoIterator<Item = &'a ArrayMemory>,
         make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId, E>,
-    ) -> Result<Assembly<'a, 'py>, E> {
+    ) -> Result<Assembly, PlanError>
+    where
+        PlanError: From<E>,
+    {
         let mut program = Program::new();
         let (mut given, mut layouts) = (Vec::new(), Vec::new());
         for input in inputs {
-            let layout = input.memory.layout()?;
-            given.push(program.given(layout.shape().clone(), input.memory.width)?);
+            let layout = input.layout()?;
+            given.push(program.given(layout.shape().clone(), input.width)?);
             layouts.push(layout);
         }
         let made = make(&mut program, &given)?;
-        Ok(Assembly { inputs, program: program.with_output(made)?, layouts })
+        Ok(Assembly { program: program.with_output(made)?, layouts })
     }
 
-    fn sizes(&self) -> PerAxis<isize> {
-        let output = self.program.tensor(self.program.outputs()[0]);
-        output.shape.iter().map(|size| size.cast_signed()).collect()
-    }
-
-    /// Plans the program for a new array as its result.
+    /// Plans the program from arrays on the device of `first` to `dst`, or to a new contiguous array.
     pub(crate) fn planned(
         &self,
         py: Python<'_>,
+        first: &ArrayMemory,
+        dst: Option<&ArrayMemory>,
         threads: Option<usize>,
-    ) -> PyResult<PlannedAssembly> {
-        let (sizes, first) = (self.sizes(), &self.inputs[0].memory);
-        let made = ArrayMemory::contiguous(first.extent(), &sizes, first.width);
-        Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
-    }
-
-    /// The result has this layout.
-    fn plan(
-        &self,
-        py: Python<'_>,
-        to: &ArrayMemory,
-        threads: Option<usize>,
-    ) -> PyResult<PlanOn<ProgramPlan>> {
-        let layout = to.layout().map_err(|error| refused(py, &error))?;
-        if let Some(ordinal) = to.device.ordinal() {
-            let plan = GpuPlan::new(py, ordinal, &self.program, &self.layouts, &layout)?;
-            return Ok(PlanOn::Gpu(Box::new(plan)));
-        }
-        let plan = ProgramPlan::new(&self.program, &self.layouts, &layout, threads);
-        plan.map(PlanOn::Cpu).map_err(|error| refused(py, &error))
-    }
-
-    /// The memory must not overlap the inputs.
-    fn run(&self, py: Python<'_>, plan: &PlanOn<ProgramPlan>, to: Extent) -> PyResult<()> {
-        run(py, plan, self.inputs, to)
+    ) -> PyResult<Planned> {
+        let output = self.program.tensor(self.program.outputs()[0]);
+        let sizes: PerAxis<isize> = output.shape.iter().map(|size| size.cast_signed()).collect();
+        let layout = match dst {
+            Some(dst) => dst.layout(),
+            None => Layout::row_major(&output.shape, first.width),
+        };
+        let layout = layout.map_err(|error| refused(py, &error))?;
+        let plan = match first.device.ordinal() {
+            Some(ordinal) => {
+                let plan = GpuPlan::new(py, ordinal, &self.program, &self.layouts, &layout)?;
+                PlanOn::Gpu(Box::new(plan))
+            }
+            None => {
+                let plan = ProgramPlan::new(&self.program, &self.layouts, &layout, threads);
+                PlanOn::Program(plan.map_err(|error| refused(py, &error))?)
+            }
+        };
+        Ok(Planned { plan, sizes })
     }
 }
 
-/// A plan whose result is a new array.
-pub(crate) struct PlannedAssembly {
-    pub(crate) plan: PlanOn<ProgramPlan>,
-    pub(crate) sizes: PerAxis<isize>,
-}
-
-impl PlannedAssembly {
-    /// The arrays must have the layouts that the plan was made for.
-    pub(crate) fn run(&self, py: Python<'_>, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
-        run(py, &self.plan, inputs, to)
-    }
-}
-
-fn run(
-    py: Python<'_>,
-    plan: &PlanOn<ProgramPlan>,
-    inputs: &[Tensor<'_>],
-    to: Extent,
-) -> PyResult<()> {
+/// The arrays must have the layouts that the plan was made for, and the memory must not overlap them.
+fn run(py: Python<'_>, planned: &Planned, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
     let extents: Vec<Extent> = inputs.iter().map(|each| each.memory.extent()).collect();
-    match plan {
-        PlanOn::Cpu(plan) => run_program(py, plan, &extents, to),
-        PlanOn::Gpu(plan) => plan.run(py, &extents, to),
-    }
+    planned.plan.run(py, &extents, to)
 }
 
-/// Writes to `out`, or to a new array of the kind of the first input.
-pub(crate) fn assembled<'py>(
+/// Writes to a new array of the kind of the first input. The arrays must have the layouts that the plan was made for.
+pub(crate) fn run_to_new<'py>(
     py: Python<'py>,
-    assembly: &Assembly<'_, 'py>,
+    planned: &Planned,
+    inputs: &[Tensor<'py>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let (output, extent) = Output::like(&inputs[0], &planned.sizes)?;
+    run(py, planned, inputs, extent)?;
+    output.finish(py)
+}
+
+/// Moves `inputs` by the program of `make` to `out`, or to a new array of the kind of the first input.
+pub(crate) fn assembled<'py, E>(
+    py: Python<'py>,
+    inputs: &[Tensor<'py>],
+    make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId, E>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (first, sizes) = (&assembly.inputs[0], assembly.sizes());
-    let width = first.memory.width;
-    let Some(out) = out else {
-        let (output, extent) = Output::like(first, &sizes)?;
-        let made = ArrayMemory::contiguous(extent, &sizes, width);
-        assembly.run(py, &assembly.plan(py, &made, threads)?, extent)?;
-        return output.finish(py);
-    };
-    let target = Tensor::to_write("out", out, first)?.memory;
-    let plan = assembly.plan(py, &target, threads)?;
-    if !assembly.inputs.iter().any(|each| each.memory.may_overlap(&target)) {
-        assembly.run(py, &plan, target.extent())?;
+) -> PyResult<Bound<'py, PyAny>>
+where
+    PlanError: From<E>,
+{
+    let assembly = Assembly::new(inputs.iter().map(|each| &each.memory), make);
+    let assembly = assembly.map_err(|error| not_planned(py, &error, true))?;
+    let first = &inputs[0].memory;
+    let planned = |dst: Option<&ArrayMemory>| assembly.planned(py, first, dst, threads);
+    let Some(out) = out else { return run_to_new(py, &planned(None)?, inputs) };
+    let target = Tensor::to_write("out", out, &inputs[0])?.memory;
+    let to_target = planned(Some(&target))?;
+    if !inputs.iter().any(|each| each.memory.may_overlap(&target)) {
+        run(py, &to_target, inputs, target.extent())?;
         return Ok(out.clone());
     }
     // `out` overlaps an input.
-    let apart = Apart::new(py, target.device, &sizes, width)?;
-    let memory = apart.memory();
-    assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;
-    copied(py, memory, &target, threads)?;
+    let apart = Apart::new(py, target.device, &to_target.sizes, first.width)?;
+    run(py, &planned(None)?, inputs, apart.memory().extent())?;
+    copied(py, apart.memory(), &target, threads)?;
     Ok(out.clone())
 }

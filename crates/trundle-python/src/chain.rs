@@ -1,5 +1,6 @@
 //! The Python class `Chain`: parsed once, planned once for each shape, strides and dtype, run many times.
 
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,17 +9,17 @@ use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
 use trundle::internal::plan_cache::PlanCache;
 use trundle::notation::NumbersFile;
 use trundle::ops::Operand;
-use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
+use trundle::{ChainError, Op, OpenChain, Program, Slot, TensorId};
 
 use crate::array::Class;
-use crate::assembled::{Assembly, PlannedAssembly, assembled};
-use crate::chain_plan::{OfPlan, Overlap, Plan};
+use crate::assembled::{Assembly, assembled, run_to_new};
+use crate::chain_plan::{Overlap, Plan};
 use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
 use crate::memory::{ArrayMemory, LayoutKey};
 use crate::moved::{PlanKey, Planned, in_place, moved_by};
 use crate::numbers;
-use crate::tensor::{Elements, Output, Tensor};
+use crate::tensor::{Elements, Tensor};
 
 /// A sequence of operators; ``Chain(...)`` is ``chain(...)``.
 ///
@@ -84,8 +85,6 @@ pub(crate) struct Chain {
 struct Steps {
     chain: trundle::Chain,
     plans: Mutex<Plans>,
-    /// The plans of calls with several arrays, or with an array and a constant, that return a new array.
-    plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
 /// Limits the bytes that the cached plans of a chain keep between passes, unless one plan alone needs more.
@@ -99,8 +98,8 @@ struct Plans {
 }
 
 impl Plans {
-    fn put(&mut self, key: &PlanKey<'_, ()>, planned: Arc<Planned>) {
-        let bytes = planned.plan.any().scratch_bytes();
+    fn put(&mut self, key: &impl Hash, planned: Arc<Planned>) {
+        let bytes = planned.plan.scratch_bytes();
         if self.scratch_bytes.saturating_add(bytes) > MOST_SCRATCH_BYTES {
             *self = Plans::default();
         }
@@ -115,8 +114,8 @@ impl PartialEq for Chain {
     }
 }
 
-impl std::hash::Hash for Chain {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+impl Hash for Chain {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         for slot in self.open.slots() {
             slot.hash(state);
         }
@@ -269,7 +268,7 @@ impl Chain {
         if !self.is_map {
             let (inputs, threads) = (self.tensors(x, given)?, numbers::threads(threads)?);
             let planned = steps.get().planned_of_several(py, &inputs, threads)?;
-            return Ok(Plan { planned: OfPlan::Program(planned), overlap: None });
+            return Ok(Plan { planned, overlap: None });
         }
         let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
@@ -281,7 +280,7 @@ impl Chain {
             let within = x.memory.is_in_place(dst).then(|| in_place(&planned, bytes));
             within.flatten().map_or(Overlap::Copied(bytes), Overlap::InPlace)
         });
-        Ok(Plan { planned: OfPlan::Chain(planned), overlap })
+        Ok(Plan { planned, overlap })
     }
 
     fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -527,38 +526,61 @@ impl Steps {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if out.is_some() {
-            let assembly = self.assembly(py, inputs, self.elements(py, inputs)?)?;
-            return assembled(py, &assembly, out, threads);
+            let elements = self.elements(py, inputs)?;
+            return assembled(
+                py,
+                inputs,
+                |program, given| self.add_to(program, given, elements),
+                out,
+                threads,
+            );
         }
-        let planned = self.planned_of_several(py, inputs, threads)?;
-        let (output, to) = Output::like(&inputs[0], &planned.sizes)?;
-        planned.run(py, inputs, to)?;
-        output.finish(py)
+        run_to_new(py, &*self.planned_of_several(py, inputs, threads)?, inputs)
     }
 
-    /// A plan for a new result, cached if possible. Does not wait for locks.
+    /// A plan for a new result, cached if it keeps no memory between passes. Does not wait for locks.
     fn planned_of_several(
         &self,
         py: Python<'_>,
         inputs: &[Tensor<'_>],
         threads: Option<usize>,
-    ) -> PyResult<Arc<PlannedAssembly>> {
+    ) -> PyResult<Arc<Planned>> {
         let elements = self.elements(py, inputs)?;
         let others: Vec<LayoutKey<'_>> =
             inputs[1..].iter().map(|each| each.memory.layout_key()).collect();
         let src = inputs[0].memory.layout_key();
         let key = PlanKey { what: (elements, &*others), src, dst: None, threads };
-        if let Ok(mut plans) = self.plans_of_several.try_lock()
-            && let Some(kept) = plans.get(&key)
+        self.cached(
+            &key,
+            |planned| planned.plan.scratch_bytes() == 0,
+            || {
+                let memories = inputs.iter().map(|each| &each.memory);
+                let assembly =
+                    Assembly::new(memories, |program, given| self.add_to(program, given, elements));
+                let assembly = assembly.map_err(|error| not_planned(py, &error, true))?;
+                assembly.planned(py, &inputs[0].memory, None, threads)
+            },
+        )
+    }
+
+    /// Returns the plan with this key from the cache, which belongs to the chain, or makes it. Caches a new plan if
+    /// `is_kept` returns true.
+    fn cached(
+        &self,
+        key: &impl Hash,
+        is_kept: impl FnOnce(&Planned) -> bool,
+        plan: impl FnOnce() -> PyResult<Planned>,
+    ) -> PyResult<Arc<Planned>> {
+        if let Ok(mut plans) = self.plans.try_lock()
+            && let Some(kept) = plans.cache.get(key)
         {
             return Ok(kept);
         }
-        let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
-        // Plans that keep memory between passes are not cached.
-        if planned.plan.any().scratch_bytes() == 0
-            && let Ok(mut plans) = self.plans_of_several.try_lock()
+        let planned = Arc::new(plan()?);
+        if is_kept(&planned)
+            && let Ok(mut plans) = self.plans.try_lock()
         {
-            plans.put(&key, Arc::clone(&planned));
+            plans.put(key, Arc::clone(&planned));
         }
         Ok(planned)
     }
@@ -571,18 +593,14 @@ impl Steps {
         }
     }
 
-    /// The assembly of the chain for several arrays, or for an array and a constant.
-    fn assembly<'a, 'py>(
+    /// Adds the operators of the chain to a program. Its constants have the type `elements`.
+    fn add_to(
         &self,
-        py: Python<'py>,
-        inputs: &'a [Tensor<'py>],
+        program: &mut Program,
+        given: &[TensorId],
         elements: Elements,
-    ) -> PyResult<Assembly<'a, 'py>> {
-        let made = |program: &mut Program, given: &[TensorId]| {
-            let made = self.chain.add_to(program, given, |number| elements.of_number(number));
-            made.map_err(PlanError::from)
-        };
-        Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
+    ) -> Result<TensorId, ChainError> {
+        self.chain.add_to(program, given, |number| elements.of_number(number))
     }
 
     /// A plan for one array, cached if possible. Does not wait for locks.
@@ -593,22 +611,12 @@ impl Steps {
         dst: Option<&ArrayMemory>,
         threads: Option<usize>,
     ) -> PyResult<Arc<Planned>> {
-        // The cache belongs to the chain.
         let key = PlanKey {
             what: (),
             src: src.layout_key(),
             dst: dst.map(ArrayMemory::layout_key),
             threads,
         };
-        if let Ok(mut plans) = self.plans.try_lock()
-            && let Some(kept) = plans.cache.get(&key)
-        {
-            return Ok(kept);
-        }
-        let planned = Arc::new(Planned::new(py, &self.chain, src, dst, threads, true)?);
-        if let Ok(mut plans) = self.plans.try_lock() {
-            plans.put(&key, Arc::clone(&planned));
-        }
-        Ok(planned)
+        self.cached(&key, |_| true, || Planned::new(py, &self.chain, src, dst, threads, true))
     }
 }

@@ -7,10 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use trundle::InPlacePlan;
 
-use crate::assembled::PlannedAssembly;
 use crate::memory::PerAxis;
 use crate::moved::Planned;
-use crate::plan_on::AnyPlan;
 
 /// The plan of a chain for an array. `Chain.plan` creates it. ``print`` it to see the operators, passes and kernels.
 ///
@@ -22,7 +20,7 @@ use crate::plan_on::AnyPlan;
 /// ['1 pass over memory', '', 'pass 0', '  transpose(1, 0)']
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
-    pub(crate) planned: OfPlan,
+    pub(crate) planned: Arc<Planned>,
     pub(crate) overlap: Option<Overlap>,
 }
 
@@ -33,22 +31,6 @@ pub(crate) enum Overlap {
     Copied(usize),
 }
 
-pub(crate) enum OfPlan {
-    Chain(Arc<Planned>),
-    /// For several arrays, or for an array and a constant.
-    Program(Arc<PlannedAssembly>),
-}
-
-impl OfPlan {
-    /// The plan, and the sizes of its result.
-    fn any(&self) -> (&dyn AnyPlan, &[isize]) {
-        match self {
-            OfPlan::Chain(planned) => (planned.plan.any(), &planned.sizes),
-            OfPlan::Program(planned) => (planned.plan.any(), &planned.sizes),
-        }
-    }
-}
-
 #[pymethods]
 impl Plan {
     /// The number of passes over memory. It is 1 if all operators can be combined.
@@ -57,14 +39,13 @@ impl Plan {
         if let Some(Overlap::InPlace(plan)) = &self.overlap {
             return plan.passes();
         }
-        self.planned.any().0.passes()
+        self.planned.plan.passes()
     }
 
     /// The shape of the result.
     #[getter]
     fn out_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (_, sizes) = self.planned.any();
-        PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
+        PyTuple::new(py, self.planned.sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
     /// The number of bytes that a call needs in addition to `x` and the result; 0 for one pass.
@@ -75,7 +56,7 @@ impl Plan {
             Some(Overlap::Copied(bytes)) => *bytes,
             None => 0,
         };
-        copied + self.planned.any().0.scratch_bytes()
+        copied + self.planned.plan.scratch_bytes()
     }
 
     fn __str__(&self) -> String {
@@ -84,7 +65,7 @@ impl Plan {
             Some(Overlap::Copied(bytes)) => format!("x is copied first, {bytes} bytes\n"),
             None => String::new(),
         };
-        copied + &self.planned.any().0.to_string()
+        copied + &self.planned.plan.to_string()
     }
 
     fn __repr__(&self) -> String {

@@ -12,7 +12,6 @@ use trundle_cuda::{Cuda, CudaBuffer, CudaPlan, DeviceBytes};
 use crate::device::{ArrayDevice, Gpu};
 use crate::error::refused;
 use crate::memory::Extent;
-use crate::plan_on::AnyPlan;
 
 /// Opens a GPU. In the first call, the driver compiles the kernels.
 ///
@@ -87,14 +86,12 @@ impl GpuPlan {
         })
         .map_err(|error: Error| refused(py, &error))
     }
-}
 
-impl AnyPlan for GpuPlan {
-    fn passes(&self) -> usize {
-        self.moves.passes()
+    pub(crate) fn passes(&self) -> usize {
+        self.moves.passes().len()
     }
 
-    fn scratch_bytes(&self) -> usize {
+    pub(crate) fn scratch_bytes(&self) -> usize {
         self.moves.temporary_bytes()
     }
 }

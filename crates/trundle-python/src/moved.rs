@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::internal::plan_cache::{self, PlanCache};
-use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
+use trundle::{Chain, InPlacePlan, Plan};
 
 use crate::apart::Apart;
+use crate::assembled::Assembly;
 use crate::error::{not_parsed, not_planned};
 use crate::gpu::GpuPlan;
-use crate::memory::{ArrayMemory, Extent, LayoutKey, PerAxis};
+use crate::memory::{ArrayMemory, LayoutKey, PerAxis};
 use crate::operation::Operation;
 use crate::plan_on::PlanOn;
-use crate::run::{run, run_in_place};
+use crate::run::run_in_place;
 use crate::tensor::{Output, Tensor};
 
 thread_local! {
@@ -25,7 +26,7 @@ thread_local! {
 
 #[derive(Debug)]
 pub(crate) struct Planned {
-    pub(crate) plan: PlanOn<Plan>,
+    pub(crate) plan: PlanOn,
     /// The sizes of the result.
     pub(crate) sizes: PerAxis<isize>,
 }
@@ -41,8 +42,12 @@ impl Planned {
         threads: Option<usize>,
         is_written: bool,
     ) -> PyResult<Planned> {
-        if let Some(ordinal) = src.device.ordinal() {
-            return Planned::on_gpu(py, ordinal, chain, (src, dst), is_written);
+        if src.device.ordinal().is_some() {
+            let assembly = Assembly::new([src], |program, given| {
+                chain.add_to(program, given, |_| unreachable!("no number is filled in"))
+            });
+            let assembly = assembly.map_err(|error| not_planned(py, &error, is_written))?;
+            return assembly.planned(py, src, dst, threads);
         }
         let plan = || {
             let from = src.layout()?;
@@ -53,52 +58,20 @@ impl Planned {
         };
         let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
-        Ok(Planned { plan: PlanOn::Cpu(plan), sizes })
+        Ok(Planned { plan: PlanOn::Chain(plan), sizes })
     }
 
-    /// Plans the chain on a GPU, as a program.
-    fn on_gpu(
-        py: Python<'_>,
-        ordinal: u32,
-        chain: &Chain,
-        (src, dst): (&ArrayMemory, Option<&ArrayMemory>),
-        is_written: bool,
-    ) -> PyResult<Planned> {
-        let program = || -> Result<_, PlanError> {
-            let from = src.layout()?;
-            let shapes = [from.shape().clone()];
-            let program = chain.program_with(&shapes, src.width.into(), |_| {
-                unreachable!("no number is filled in")
-            })?;
-            let shape = program.tensor(program.outputs()[0]).shape.clone();
-            let to = match dst {
-                Some(dst) => dst.layout()?,
-                None => Layout::row_major(&shape, src.width)?,
-            };
-            Ok((program, from, to, shape))
-        };
-        let (program, from, to, shape) =
-            program().map_err(|error| not_planned(py, &error, is_written))?;
-        let plan = GpuPlan::new(py, ordinal, &program, &[from], &to)?;
-        let sizes = shape.iter().map(|size| size.cast_signed()).collect();
-        Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
-    }
-
-    /// Moves `src` to `dst`, which must not overlap.
-    ///
-    /// # Errors
-    /// As [`run`]; errors of the GPU.
-    #[inline]
-    pub(crate) fn run(&self, py: Python<'_>, src: Extent, dst: Extent) -> PyResult<()> {
+    /// The plan of the chain of one array, on the CPU.
+    fn chain(&self) -> Option<&Plan> {
         match &self.plan {
-            PlanOn::Cpu(plan) => run(py, plan, src, dst),
-            PlanOn::Gpu(plan) => plan.run(py, &[src], dst),
+            PlanOn::Chain(plan) => Some(plan),
+            PlanOn::Program(_) | PlanOn::Gpu(_) => None,
         }
     }
 
     /// The approximate size of the plan in bytes.
     fn own_bytes(&self) -> usize {
-        self.plan.cpu().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
+        self.chain().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
     }
 }
 
@@ -158,7 +131,7 @@ pub(crate) fn moved_by<'py>(
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
         let (output, extent) = Output::like(x, &planned.sizes)?;
-        planned.run(py, x.memory.extent(), extent)?;
+        planned.plan.run(py, &[x.memory.extent()], extent)?;
         return output.finish(py);
     };
     let target = Tensor::to_write("out", out, x)?;
@@ -179,7 +152,7 @@ pub(crate) fn moved_into(
     plan: impl Fn(&ArrayMemory, Option<&ArrayMemory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
-        return plan(src, Some(dst))?.run(py, src.extent(), dst.extent());
+        return plan(src, Some(dst))?.plan.run(py, &[src.extent()], dst.extent());
     }
     let bytes = src.contiguous_bytes();
     if src.is_in_place(dst)
@@ -190,13 +163,13 @@ pub(crate) fn moved_into(
     let apart = Apart::new(py, src.device, &src.sizes, src.width)?;
     let planned_move = plan(apart.memory(), Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
-    copy.run(py, src.extent(), apart.memory().extent())?;
-    planned_move.run(py, apart.memory().extent(), dst.extent())
+    copy.plan.run(py, &[src.extent()], apart.memory().extent())?;
+    planned_move.plan.run(py, &[apart.memory().extent()], dst.extent())
 }
 
 /// `None` if this many bytes should go through a copy.
 pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
-    let plan = planned.plan.cpu()?;
+    let plan = planned.chain()?;
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?
 }
 

@@ -65,7 +65,7 @@ pub fn roll_in_place<T: Copy + 'static>(
     shift: &[i64],
     axes: &[i64],
 ) -> Result<()> {
-    moved_in_place(&[index_map(Some((Roll::DECLARATION, &[shift, axes])), data.shape())?], data)
+    applied_in_place(Roll::new(shift, axes), data)
 }
 
 /// Permutes the axes: `out.shape[i] == data.shape[order[i]]`.
@@ -125,7 +125,7 @@ pub fn transpose_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     order: &[i64],
 ) -> Result<()> {
-    moved_in_place(&[index_map(Some((Transpose::DECLARATION, &[order])), data.shape())?], data)
+    applied_in_place(Transpose::new(order), data)
 }
 
 /// Reverses the elements along `axes`: `out[i] = data[size - 1 - i]`.
@@ -169,7 +169,7 @@ pub fn flip_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     axes: &[i64],
 ) -> Result<()> {
-    moved_in_place(&[index_map(Some((Flip::DECLARATION, &[axes])), data.shape())?], data)
+    applied_in_place(Flip::new(axes), data)
 }
 
 /// Rotates `data` by 90 degrees, `k` times, in the plane of two axes.
@@ -224,7 +224,7 @@ pub fn rot90_in_place<T: Copy + 'static>(
     k: i64,
     axes: [i64; 2],
 ) -> Result<()> {
-    moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
+    applied_in_place(Rot90::new(k, &axes), data)
 }
 
 /// Reverses the first elements of each row along `axis`, and keeps the others. `lengths` has their number for each row.
@@ -285,8 +285,7 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
     lengths: &TensorView<'_, L>,
     axis: i64,
 ) -> Result<()> {
-    let op = Op::from(ReverseSubsequences::from_view(axis, lengths)?);
-    moved_in_place(&[op.index_map(data.shape())?], data)
+    applied_in_place(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
 /// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and keeps the others.
@@ -344,8 +343,7 @@ pub fn reverse_sequence_in_place<T: Copy + 'static>(
     axis: i64,
     batch_axis: i64,
 ) -> Result<()> {
-    let op = Op::from(sequence(lengths, axis, batch_axis));
-    moved_in_place(&[op.index_map(data.shape())?], data)
+    applied_in_place(sequence(lengths, axis, batch_axis), data)
 }
 
 fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
@@ -382,14 +380,6 @@ pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
 /// made. `None` is a plain copy of the tensor.
 type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
-fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
-    match op.map(|(declared, arguments)| declared.op(arguments)) {
-        Some(Some(op)) => op.index_map(shape),
-        Some(None) => unreachable!("operators with lengths are not called by their declarations"),
-        None => Ok(IndexMap::identity(shape)),
-    }
-}
-
 /// Everything that determines a plan: the key of the cache.
 #[derive(Clone, Copy, Debug, Hash)]
 struct PlanKey<'a> {
@@ -403,7 +393,11 @@ struct PlanKey<'a> {
 
 impl PlanKey<'_> {
     fn plan(&self) -> Result<Planned> {
-        let map = index_map(self.op, self.data.shape())?;
+        let map = match self.op.map(|(declared, arguments)| declared.op(arguments)) {
+            Some(Some(op)) => op.index_map(self.data.shape())?,
+            Some(None) => unreachable!("such operators have no lengths"),
+            None => IndexMap::identity(self.data.shape()),
+        };
         plan(&map, self.width, self.data, self.out, self.threads)
     }
 }
@@ -422,7 +416,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let (width, from, to) = (data.width(), data.layout(), Some(out.layout()));
     let key = PlanKey { op, width, data: from, out: to, threads: threads() };
-    planned(&key, PlanKey::plan)?.run_into(data, out)
+    planned(&key, PlanKey::plan)?.run_into(data.buffer(), out.buffer_mut())
 }
 
 /// Applies an operator without the plan cache, because lengths and indices usually differ in each call.
@@ -441,7 +435,15 @@ pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
 ) -> Result<()> {
     check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let map = op.into().index_map(data.shape())?;
-    plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
+    plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?
+        .run_into(data.buffer(), out.buffer_mut())
+}
+
+fn applied_in_place<T: Copy + 'static>(
+    op: impl Into<Op>,
+    data: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    moved_in_place(&[op.into().index_map(data.shape())?], data)
 }
 
 /// Applies `maps` in order within the memory of `data`, which becomes a view of the result.
@@ -451,7 +453,7 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
 ) -> Result<()> {
     let (width, src) = (data.width(), data.layout().clone());
     let out_shape = maps.last().map_or(src.shape(), IndexMap::out_shape);
-    let dst = places_of(&src, width, out_shape)?;
+    let dst = layout_in_place(&src, width, out_shape)?;
     let device = Device::new(Some(threads()));
     let most_scratch = usual_scratch(src.shape().bytes(width)?);
     match InPlacePlan::new(maps, width, (&src, &dst), most_scratch, &device)? {
@@ -459,23 +461,27 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
         None => {
             let moves = chain_passes(maps.to_vec(), width, &src, &dst, &device)?.1;
             let before = data.buffer_mut().to_vec();
-            Planned::of(&moves, &device, out_shape).run_buffer(&before, data.buffer_mut())?;
+            Planned::of(&moves, &device, out_shape).run_into(&before, data.buffer_mut())?;
         }
     }
     data.set_layout(dst)
 }
 
-fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
-    if shape == src.shape() {
+/// Returns the layout of a tensor of `shape` that replaces a tensor of layout `src` in its memory.
+///
+/// # Errors
+/// [`ShapeError::ElementsDiffer`] for another number of elements, [`ShapeError::ShapeMismatch`] for another shape if
+/// `src` is not row-major.
+pub(crate) fn layout_in_place(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
+    let from = src.shape();
+    if shape == from {
         return Ok(src.clone());
     }
-    if shape.elements() != src.shape().elements() {
-        return Err(
-            ShapeError::ElementsDiffer { from: src.shape().clone(), to: shape.clone() }.into()
-        );
+    if shape.elements() != from.elements() {
+        return Err(ShapeError::ElementsDiffer { from: from.clone(), to: shape.clone() }.into());
     }
-    if *src != Layout::row_major(src.shape(), width.units())? {
-        check_shape("the result in place", src.shape(), shape)?;
+    if *src != Layout::row_major(from, width.units())? {
+        check_shape("the result in place", from, shape)?;
     }
     Layout::row_major(shape, width.units())
 }

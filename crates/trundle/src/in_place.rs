@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Error, IndexMap, Layout, MoveError, Result, Width};
 
+use crate::functions::layout_in_place;
 use crate::lower::one_move;
 use crate::lowering::Device;
 
@@ -125,20 +126,12 @@ struct EndLayouts<'a> {
 impl EndLayouts<'_> {
     /// Returns the layout of the tensor after the first `stages` of `maps`.
     ///
-    /// Returns `None` if the shape has changed, the source is not contiguous, and more maps follow.
-    fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
+    /// Returns `None` if more maps follow, and a tensor of this shape does not occupy the memory of the source.
+    fn after(&self, maps: &[IndexMap], stages: usize) -> Option<Layout> {
         if stages == maps.len() {
-            return Ok(Some(self.dst.clone()));
+            return Some(self.dst.clone());
         }
-        let shape = maps[stages].in_shape();
-        if shape == self.src.shape() {
-            return Ok(Some(self.src.clone()));
-        }
-        let contiguous = Layout::row_major(self.src.shape(), self.width.units())?;
-        if *self.src != contiguous {
-            return Ok(None);
-        }
-        Layout::row_major(shape, self.width.units()).map(Some)
+        layout_in_place(self.src, self.width, maps[stages].in_shape()).ok()
     }
 
     /// Plans the longest sequence of operators from `first` on that can run in place as one pass. Returns `None` if
@@ -150,7 +143,7 @@ impl EndLayouts<'_> {
         most_scratch: usize,
         device: &Device,
     ) -> Result<Option<InPlacePass>> {
-        let Some(from) = self.after(maps, first)? else { return Ok(None) };
+        let Some(from) = self.after(maps, first) else { return Ok(None) };
         let from = if first == 0 { self.src } else { &from };
         let mut composed = vec![maps[first].clone()];
         for next in &maps[first + 1..] {
@@ -158,7 +151,7 @@ impl EndLayouts<'_> {
         }
         for (taken, map) in composed.iter().enumerate().rev() {
             let end = first + taken + 1;
-            let Some(to) = self.after(maps, end)? else { continue };
+            let Some(to) = self.after(maps, end) else { continue };
             let Some(work) = one_move(map, self.width, from, &to, device)? else { continue };
             if let Some(plan) = device.plan_in_place(&work, most_scratch) {
                 return Ok(Some(InPlacePass { stages: first..end, plan }));

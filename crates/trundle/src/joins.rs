@@ -1,5 +1,7 @@
 //! Functions that concatenate, stack and pad tensors.
 
+use std::any::Any;
+
 use trundle_core::program::{Budget, Program};
 use trundle_core::{
     Backend, Error, Layout, Move, PassPlan, Result, Shape, Tensor, TensorView, TensorViewMut,
@@ -36,7 +38,7 @@ use crate::programs;
 /// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for different types,
 /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the result.
 pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
-    to_new(parts, &concatenation(parts, axis)?)
+    to_new(parts, &concatenation(parts, axis)?, &[])
 }
 
 /// Writes the result of [`concatenate`] to `out`, which must have the shape of the result and the type of the tensors.
@@ -69,7 +71,7 @@ pub fn concatenate_into<T: Copy + 'static>(
 /// # Errors
 /// As [`concatenate`].
 pub fn stack<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
-    to_new(parts, &stacked(parts, axis)?)
+    to_new(parts, &stacked(parts, axis)?, &[])
 }
 
 /// Writes the result of [`stack`] to `out`, which must have the shape of the result and the type of the tensors.
@@ -108,10 +110,7 @@ pub fn pad<T: Copy + 'static>(
     widths: &[[usize; 2]],
     value: &[T],
 ) -> Result<Tensor<T>> {
-    let program = padding(data, widths, value)?;
-    let mut out = new_tensor(data, &program, value)?;
-    assembled(std::slice::from_ref(data), &program, value, &mut out.view_mut())?;
-    Ok(out)
+    to_new(std::slice::from_ref(data), &padding(data, widths, value)?, value)
 }
 
 /// Writes the result of [`pad`] to `out`, which must have the padded shape and the type of `data`.
@@ -153,30 +152,28 @@ fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> R
     programs::padded(data.shape(), width, widths, &element)
 }
 
-fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
-    // There is a first part, because a program without parts is an error.
-    let any = parts.iter().map(TensorView::buffer).find_map(<[T]>::first);
-    let mut out =
-        new_tensor(&parts[0], program, any.map(std::slice::from_ref).unwrap_or_default())?;
-    assembled(parts, program, &[], &mut out.view_mut())?;
-    Ok(out)
-}
-
-/// Allocates a tensor for the output of a program, filled with the first item of `any`.
-fn new_tensor<T: Copy + 'static>(
-    like: &TensorView<'_, T>,
+/// Makes the output of a program as a new tensor. `fill` is the constant, if the program has one.
+fn to_new<T: Copy + 'static>(
+    inputs: &[TensorView<'_, T>],
     program: &Program,
-    any: &[T],
+    fill: &[T],
 ) -> Result<Tensor<T>> {
+    // There is a first input, because a program without inputs is an error.
+    let like = &inputs[0];
     let shape = &program.tensor(program.outputs()[0]).shape;
     let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
     let mut buffer = Vec::new();
-    if let Some(any) = any.first() {
+    // Every element is overwritten, so any item will do. A byte is 0, for the bits behind the last packed element.
+    let zero = (&0u8 as &dyn Any).downcast_ref();
+    let mut items = std::iter::once(fill).chain(inputs.iter().map(TensorView::buffer));
+    if let Some(any) = zero.or_else(|| items.find_map(<[T]>::first)) {
         let too_large = |_| Error::too_large(format!("a tensor of shape {shape}"));
         buffer.try_reserve_exact(elements).map_err(too_large)?;
         buffer.resize(elements, *any);
     }
-    Tensor::like(like, buffer, shape)
+    let mut out = Tensor::like(like, buffer, shape)?;
+    assembled(inputs, program, fill, &mut out.view_mut())?;
+    Ok(out)
 }
 
 fn assembled<T: Copy + 'static>(
@@ -292,6 +289,10 @@ mod tests {
             TensorViewMut::from_strided(&mut out, &shape(&[2, 3]), 0, &[1, 4]).unwrap();
         concatenate_into(&parts, 1, &mut spread).unwrap();
         assert_eq!(out, [1, 3, 0, 0, 2, 4, 0, 0, 5, 6, 0, 0]);
+        let whole =
+            TensorView::row_major(&[0x21u8], trundle_core::DType::U4, &shape(&[2])).unwrap();
+        let half = TensorView::row_major(&[0x03u8], trundle_core::DType::U4, &shape(&[1])).unwrap();
+        assert_eq!(concatenate(&[whole, half], 0).unwrap().into_vec(), [0x21, 0x03]);
     }
 
     #[test]

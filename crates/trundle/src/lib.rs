@@ -125,7 +125,6 @@ pub mod ndarray;
 pub mod notation;
 mod plan;
 mod planned;
-mod planned_program;
 mod program_plan;
 pub mod programs;
 mod runner;

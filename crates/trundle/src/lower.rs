@@ -3,41 +3,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId, Tiles};
+use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
 use trundle_core::{
     Backend, Error, IndexMap, Layout, Move, MoveError, OpError, Result, Width, check_shape,
     check_sizes,
 };
 
-use crate::lowering::{BufferId, Device, Moves, PlannedPart, PlannedPass, Runner, Step};
+use crate::lowering::{BufferId, Device, Moves, Runner, Step};
 use crate::runner::temporary_bytes;
 
+/// A pass: it writes one tensor.
 #[derive(Clone, Debug)]
-pub(crate) enum StepMoves {
-    One(Move),
-    /// A whole tensor, tile by tile.
-    Tiles(Tiles),
+pub struct PlannedPass {
+    /// The tensor that the pass writes.
+    pub target: TensorId,
+    /// The size of the target in bytes.
+    pub bytes: usize,
+    /// One part for each tensor that the pass reads. A part is a step of the runner.
+    pub parts: Vec<PlannedPart>,
+    /// The program's tensors between the tensors that the pass reads and the target. The pass does not write them.
+    pub via: Vec<TensorId>,
+    /// The tensors whose memory can be freed after this pass. This pass or an earlier one wrote them, they are not
+    /// outputs, and no later pass reads them.
+    pub released: Vec<TensorId>,
 }
 
-impl StepMoves {
-    pub(crate) fn one(self) -> Option<Move> {
-        match self {
-            StepMoves::One(work) => Some(work),
-            StepMoves::Tiles(_) => None,
-        }
-    }
-
-    fn borrowed(&self) -> Moves<'_> {
-        match self {
-            StepMoves::One(work) => Moves::One(work),
-            StepMoves::Tiles(tiles) => Moves::Tiles(tiles.clone()),
-        }
-    }
+/// The part of a pass that reads from one tensor.
+#[derive(Clone, Debug)]
+pub struct PlannedPart {
+    /// The tensor that the part reads.
+    pub from: TensorId,
+    /// The index of the step in the runner.
+    pub step: usize,
 }
 
 /// The treatment of a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TooMany {
+enum TooMany {
     /// The tensor is moved in tiles, between contiguous buffers.
     Tiles,
     /// The tensor is made by one move of the composed maps. Each tensor of the program must be moved from the previous
@@ -46,11 +48,11 @@ pub(crate) enum TooMany {
 }
 
 /// The layouts of the inputs and of the only output.
-pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
+type Layouts<'a> = (&'a [Layout], &'a Layout);
 
-/// The moves that make the only output of a [`Program`], for given layouts of the inputs and the output.
+/// The moves that make the outputs of a [`Program`], pass by pass.
 ///
-/// A [`Runner`] runs them on any backend, a [`ProgramPlan`](crate::ProgramPlan) on the CPU.
+/// A [`Runner`] runs them on any backend.
 ///
 /// ```
 /// use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -73,10 +75,10 @@ pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 #[derive(Clone, Debug)]
 pub struct ProgramMoves {
     /// A temporary buffer has the index of its tensor.
-    pub(crate) steps: Vec<Step<StepMoves>>,
-    /// Each part of a pass has the index of its step, which holds the move.
-    pub(crate) passes: Vec<PlannedPass>,
-    pub(crate) constants: Vec<Vec<u8>>,
+    steps: Vec<Step<Moves>>,
+    passes: Vec<PlannedPass>,
+    constants: Vec<Vec<u8>>,
+    outputs: Vec<TensorId>,
 }
 
 impl ProgramMoves {
@@ -99,8 +101,15 @@ impl ProgramMoves {
         let output = only_output(program)?;
         check(program, output, inputs, out)?;
         let simplified = program.clone().simplified(budget);
-        let layouts = Some((inputs, out));
-        ProgramMoves::lowered(&simplified, layouts, budget.clone(), TooMany::Tiles)
+        ProgramMoves::lowered(&simplified, Some((inputs, out)), budget, TooMany::Tiles)
+    }
+
+    /// Lowers all outputs of `program` to moves between row-major tensors.
+    ///
+    /// # Errors
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed.
+    pub fn row_major(program: &Program, budget: &Budget) -> Result<ProgramMoves> {
+        ProgramMoves::lowered(program, None, budget, TooMany::Tiles)
     }
 
     /// Lowers `program` for the given layouts, or for row-major ones.
@@ -108,30 +117,34 @@ impl ProgramMoves {
     /// # Errors
     /// [`Error`] for a layout that cannot be addressed or written, and [`MoveError::NotOnePass`] if
     /// [`TooMany::Directly`] meets a map that cannot be one move.
-    pub(crate) fn lowered(
+    fn lowered(
         program: &Program,
         layouts: Option<Layouts<'_>>,
-        budget: Budget,
+        budget: &Budget,
         too_many: TooMany,
     ) -> Result<ProgramMoves> {
-        let lowering = |budget: Budget| Lowering {
+        let lowering = || Lowering {
             program,
-            outputs: outputs(program),
             layouts,
             budget,
             too_many,
             contiguous: BTreeSet::new(),
             constant_of: BTreeMap::new(),
-            moves: ProgramMoves { steps: Vec::new(), passes: Vec::new(), constants: Vec::new() },
+            moves: ProgramMoves {
+                steps: Vec::new(),
+                passes: Vec::new(),
+                constants: Vec::new(),
+                outputs: outputs(program),
+            },
         };
-        let mut direct = lowering(budget.clone());
+        let mut direct = lowering();
         if direct.put_passes(true)? {
             return Ok(direct.moves);
         }
         // Split or merged axes cross gaps of the output, so a separate move copies the result there.
-        let mut through_copy = lowering(budget);
+        let mut through_copy = lowering();
         through_copy.put_passes(false)?;
-        if let (Some((_, out)), [output]) = (layouts, through_copy.outputs[..].as_ref()) {
+        if let (Some((_, out)), [output]) = (layouts, through_copy.moves.outputs[..].as_ref()) {
             let (id, packed) = (*output, through_copy.packed(*output)?);
             let source = BufferId::Temporary(id.0);
             through_copy.put_copy(id, source, (packed, out), BufferId::Output(0))?;
@@ -145,31 +158,27 @@ impl ProgramMoves {
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend does not have enough memory for the
     /// constants.
     pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
-        Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
+        Runner::new(backend, &self.steps, &self.constants)
     }
 
     /// The moves, in execution order.
-    pub fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
-        self.steps.iter().map(|Step { source, target, work }| Step {
-            source: *source,
-            target: *target,
-            work: work.borrowed(),
-        })
+    pub fn steps(&self) -> &[Step<Moves>] {
+        &self.steps
     }
 
-    /// The constant buffers, of one element each.
-    pub fn constants(&self) -> Vec<&[u8]> {
-        self.constants.iter().map(Vec::as_slice).collect()
+    /// The passes over memory, in execution order.
+    pub fn passes(&self) -> &[PlannedPass] {
+        &self.passes
     }
 
-    /// The number of passes over memory. All moves to the same tensor are one pass.
-    pub fn passes(&self) -> usize {
-        self.steps.iter().map(|step| step.target).collect::<BTreeSet<_>>().len()
+    /// The tensor of each output of the runner. A tensor that is several outputs of the program occurs once.
+    pub fn outputs(&self) -> &[TensorId] {
+        &self.outputs
     }
 
     /// The size in bytes of the memory for tensors between passes.
     pub fn temporary_bytes(&self) -> usize {
-        temporary_bytes(&self.steps().collect::<Vec<_>>(), &self.constants())
+        temporary_bytes(&self.steps, &self.constants)
     }
 
     /// Returns the move if there is only one, from the first input to the output.
@@ -179,7 +188,7 @@ impl ProgramMoves {
                 Step {
                     source: BufferId::Input(0),
                     target: BufferId::Output(0),
-                    work: StepMoves::One(work),
+                    work: Moves::One(work),
                 },
             ] => Some(work),
             _ => None,
@@ -187,16 +196,15 @@ impl ProgramMoves {
     }
 }
 
-pub(crate) fn outputs(program: &Program) -> Vec<TensorId> {
+fn outputs(program: &Program) -> Vec<TensorId> {
     let mut seen = BTreeSet::new();
     program.outputs().iter().copied().filter(|output| seen.insert(*output)).collect()
 }
 
 struct Lowering<'a> {
     program: &'a Program,
-    outputs: Vec<TensorId>,
     layouts: Option<Layouts<'a>>,
-    budget: Budget,
+    budget: &'a Budget,
     too_many: TooMany,
     /// The inputs that a copy first makes contiguous.
     contiguous: BTreeSet<TensorId>,
@@ -211,15 +219,14 @@ impl Lowering<'_> {
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
-                self.outputs.iter().map(|output| (*output, out.clone())).collect()
+                self.moves.outputs.iter().map(|output| (*output, out.clone())).collect()
             }
             _ => BTreeMap::new(),
         };
         let mut last = TensorId(0);
         for pass in self.program.passes_to(&layouts, &mut self.budget.clone()) {
             let Pass { target, reads, via, released } = pass;
-            let index = self.outputs.iter().position(|output| *output == target);
-            let index = index.filter(|_| direct);
+            let index = self.output(target).filter(|_| direct);
             let to = index.map_or(BufferId::Temporary(target.0), BufferId::Output);
             let out = self.layouts.filter(|_| index.is_some()).map(|(_, out)| out);
             let mut parts = Vec::new();
@@ -244,10 +251,10 @@ impl Lowering<'_> {
                                 (source, Layout::row_major(regions.shape(), width.units())?)
                             }
                         };
-                        (source, Move::of_regions(&regions, width, &layout).map(StepMoves::One))
+                        (source, Move::of_regions(&regions, width, &layout).map(Moves::One))
                     }
                     None if self.too_many == TooMany::Directly => {
-                        (self.source(from), self.composed(from, target, out).map(StepMoves::One))
+                        (self.source(from), self.composed(from, target, out).map(Moves::One))
                     }
                     None if out.is_some_and(|out| !self.is_contiguous(target, out)) => {
                         return Ok(false);
@@ -257,7 +264,7 @@ impl Lowering<'_> {
                         let tiles = self.program.tiles(target, self.budget.few);
                         let tiles = tiles
                             .unwrap_or_else(|| unreachable!("only moved tensors are in tiles"));
-                        (source, Ok(StepMoves::Tiles(tiles)))
+                        (source, Ok(Moves::Tiles(tiles)))
                     }
                 };
                 match work {
@@ -267,12 +274,13 @@ impl Lowering<'_> {
                         return Ok(false);
                     }
                     work => {
-                        parts.push(PlannedPart { from, work: None, step: self.moves.steps.len() });
-                        self.put(source, to, work?);
+                        parts.push(PlannedPart { from, step: self.moves.steps.len() });
+                        self.moves.steps.push(Step { source, target: to, work: work? });
                     }
                 }
             }
-            self.moves.passes.push(PlannedPass { target, parts, via, released });
+            let bytes = self.program.tensor(target).bytes();
+            self.moves.passes.push(PlannedPass { target, bytes, parts, via, released });
             last = target;
         }
         Ok(true)
@@ -284,6 +292,7 @@ impl Lowering<'_> {
         Move::new(&map_between(self.program, from, target)?, width, &src, dst, self.budget.directly)
     }
 
+    /// Adds a pass that copies a tensor to another layout.
     fn put_copy(
         &mut self,
         id: TensorId,
@@ -294,12 +303,21 @@ impl Lowering<'_> {
         let tensor = self.program.tensor(id);
         let map = IndexMap::identity(&tensor.shape);
         let work = Move::new(&map, tensor.width, &from, to, 1)?;
-        self.put(source, target, StepMoves::One(work));
+        let parts = vec![PlannedPart { from: id, step: self.moves.steps.len() }];
+        let (via, released) = (Vec::new(), Vec::new());
+        self.moves.passes.push(PlannedPass {
+            target: id,
+            bytes: tensor.bytes(),
+            parts,
+            via,
+            released,
+        });
+        self.moves.steps.push(Step { source, target, work: Moves::One(work) });
         Ok(())
     }
 
-    fn put(&mut self, source: BufferId, target: BufferId, work: StepMoves) {
-        self.moves.steps.push(Step { source, target, work });
+    fn output(&self, id: TensorId) -> Option<usize> {
+        self.moves.outputs.iter().position(|output| *output == id)
     }
 
     /// Returns the buffer of a tensor. Inputs and constants have their own buffer, even if they are outputs.
@@ -315,8 +333,7 @@ impl Lowering<'_> {
                 }))
             }
             Made::Moved { .. } | Made::Joined { .. } => {
-                let index = self.outputs.iter().position(|output| *output == id);
-                index.map_or(BufferId::Temporary(id.0), BufferId::Output)
+                self.output(id).map_or(BufferId::Temporary(id.0), BufferId::Output)
             }
         }
     }
@@ -355,7 +372,7 @@ impl Lowering<'_> {
 ///
 /// # Errors
 /// The errors of [`IndexMap::then`].
-pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Result<IndexMap> {
+fn map_between(program: &Program, from: TensorId, to: TensorId) -> Result<IndexMap> {
     let between = &program.tensors()[from.0 + 1..=to.0];
     let identity = IndexMap::identity(&program.tensor(from).shape);
     between.iter().try_fold(identity, |whole, next| match &next.made {
@@ -421,11 +438,12 @@ pub(crate) fn chain_passes(
     {
         return Ok((vec![ChainPass { stages: 0..stages, map }], vec![work]));
     }
-    let maps = MapProgram::new(maps, width, src, &device.budget())?;
+    let budget = device.budget();
+    let maps = MapProgram::new(maps, width, src, &budget)?;
     check_shape("out", &maps.program.tensor(maps.last()).shape, dst.shape())?;
     let layouts = (std::slice::from_ref(src), dst);
     let program = &maps.program;
-    let lowered = ProgramMoves::lowered(program, Some(layouts), device.budget(), TooMany::Directly);
+    let lowered = ProgramMoves::lowered(program, Some(layouts), &budget, TooMany::Directly);
     let lowered = lowered.map_err(|error| match error {
         Error::Move(MoveError::NotOnePass { .. }) => {
             let (from, to) = (src.shape().clone(), dst.shape().clone());
@@ -435,10 +453,11 @@ pub(crate) fn chain_passes(
     })?;
     let (mut passes, mut moves) = (Vec::new(), Vec::new());
     for Step { source, target, work } in lowered.steps {
+        let Moves::One(work) = work else { unreachable!("a chain is not moved in tiles") };
         let [from, to] = [source, target].map(|id| maps.tensor(id));
         let stages = maps.reached[from.0]..maps.reached[to.0];
         passes.push(ChainPass { stages, map: map_between(program, from, to)? });
-        moves.push(work.one().unwrap_or_else(|| unreachable!("a chain is not moved in tiles")));
+        moves.push(work);
     }
     joined((passes, moves), width, (src, dst), device)
 }

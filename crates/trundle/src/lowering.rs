@@ -8,8 +8,7 @@
 //! | [`Move`] | the index map of a pass as byte offsets: one or more [`Block`]s of [`Loop`]s |
 //! | [`CpuPlan`] | the decisions how [`Device`] runs a move: kernels, tiles, tasks |
 //! | [`Runner`] | several moves on any [`Backend`]; each is a [`Step`] from one buffer to another |
-//! | [`PlannedProgram`] | the passes of a [`Program`](crate::Program), with a runner |
-//! | [`ProgramMoves`] | the moves of a program for inputs and an output of any layouts, for any backend |
+//! | [`ProgramMoves`] | the passes of a [`Program`](crate::Program), with the moves of each; a [`ProgramPlan`](crate::ProgramPlan) adds a runner |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
 //! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return these representations of a chain; each can be printed.
@@ -34,8 +33,7 @@ pub use trundle_core::{
     AxisMap, Backend, Block, Cut, CutAt, Layer, LengthTable, Loop, Move, Run, Source,
 };
 
-pub use crate::lower::{ChainPass, ProgramMoves};
-pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
+pub use crate::lower::{ChainPass, PlannedPart, PlannedPass, ProgramMoves};
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
 /// The backend of this crate's functions.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::hash::Hash;
 use std::rc::Rc;
 
-use trundle_core::{Backend, Move, Result, Shape, Tensor, TensorView, TensorViewMut};
+use trundle_core::{Backend, Move, Result, Shape, Tensor, TensorView};
 use trundle_cpu::Destination;
 
 use crate::internal::plan_cache::{self, PlanCache};
@@ -35,17 +35,8 @@ impl Planned {
         Tensor::like(data, moved, &self.out_shape)
     }
 
-    /// The plan must have been made for the layout of `out`.
+    /// The plan must have been made for the layout of the tensor in `dst`.
     pub(crate) fn run_into<T: Copy + 'static, D: Destination<T>>(
-        &self,
-        data: &TensorView<'_, T>,
-        out: &mut TensorViewMut<'_, D>,
-    ) -> Result<()> {
-        self.run_buffer(data.buffer(), out.buffer_mut())
-    }
-
-    /// [`Planned::run_into`] on the buffers of the tensors.
-    pub(crate) fn run_buffer<T: Copy + 'static, D: Destination<T>>(
         &self,
         src: &[T],
         dst: &mut [D],

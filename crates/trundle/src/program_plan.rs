@@ -1,14 +1,15 @@
-//! Plans of programs on the CPU, for inputs and an output of any layouts.
+//! Plans of programs, pass by pass.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use trundle_core::program::{Made, Program, TensorId};
-use trundle_core::{Backend, Layout, Result};
+use trundle_core::program::{Budget, Program, TensorId};
+use trundle_core::{Backend, Layout, Move, Result};
 
 use crate::lower::only_output;
-use crate::lowering::{Device, ProgramMoves, Runner, Step};
+use crate::lowering::{Device, Moves, PlannedPart, PlannedPass, Plans, ProgramMoves, Runner, Step};
 
-/// A [`Program`] with one output, planned for the layouts of its inputs and its output.
+/// A [`Program`], planned on the CPU or on another backend.
 ///
 /// Use a program plan to move several tensors, or tensors and constants, into one. You can run it on bytes, any number
 /// of times.
@@ -29,11 +30,31 @@ use crate::lowering::{Device, ProgramMoves, Runner, Step};
 /// assert_eq!(&bytes, b"abedc");
 /// # Ok::<(), trundle::Error>(())
 /// ```
+///
+/// The [`runner`](ProgramPlan::runner) of a plan for several outputs, or for another backend, runs it:
+///
+/// ```
+/// use trundle::lowering::{Backend, Device};
+/// use trundle::{Program, ProgramPlan, Shape};
+///
+/// let mut program = Program::new();
+/// let row = program.given(Shape::new([3])?, 1)?;
+/// let dash = program.fill(1, b"-")?;
+/// let dash = program.broadcast(dash, &Shape::new([2])?)?;
+/// let padded = program.joined(0, &[dash, row])?;
+/// program.output(padded)?;
+/// let device = Device::default();
+/// let budget = device.budget();
+/// let plan = ProgramPlan::on(device, &program, &budget)?;
+/// let mut out = [0; 5];
+/// plan.runner().run(&[b"abc"], &mut [&mut out])?;
+/// assert_eq!(&out, b"--abc");
+/// # Ok::<(), trundle::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct ProgramPlan {
-    runner: Runner<Device>,
-    passes: usize,
-    moved_bytes: usize,
+pub struct ProgramPlan<B: Backend = Device> {
+    moves: ProgramMoves,
+    runner: Runner<B>,
 }
 
 impl ProgramPlan {
@@ -55,10 +76,7 @@ impl ProgramPlan {
     ) -> Result<ProgramPlan> {
         let device = Device::new(threads);
         let moves = ProgramMoves::new(program, inputs, out, &device.budget())?;
-        let moved_bytes = moves.steps().map(|step| step.work.moved_bytes());
-        let moved_bytes = moved_bytes.fold(0, usize::saturating_add);
-        let passes = moves.passes();
-        Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
+        Ok(ProgramPlan { runner: moves.runner(device)?, moves })
     }
 
     /// Plans `program` as in [`ProgramPlan::new`], for contiguous row-major inputs and output.
@@ -66,27 +84,10 @@ impl ProgramPlan {
     /// # Errors
     /// As [`ProgramPlan::new`].
     pub fn row_major(program: &Program, threads: Option<usize>) -> Result<ProgramPlan> {
-        let layout = |id: TensorId| {
-            let tensor = program.tensor(id);
-            Layout::row_major(&tensor.shape, tensor.width.units())
-        };
-        let is_given = |id: &TensorId| matches!(program.tensor(*id).made, Made::Given(_));
-        let given = (0..program.tensors().len()).map(TensorId).filter(is_given);
-        let inputs = given.map(layout).collect::<Result<Vec<_>>>()?;
-        let out = layout(only_output(program)?)?;
-        ProgramPlan::new(program, &inputs, &out, threads)
-    }
-
-    /// Allocates the memory for intermediate tensors now instead of in the first run.
-    ///
-    /// Later runs allocate only if several threads run the plan at once, or if a move is cut into tiles: each run plans
-    /// the tiles again.
-    ///
-    /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
-    pub fn allocated(self) -> Result<ProgramPlan> {
-        self.runner.allocate()?;
-        Ok(self)
+        only_output(program)?;
+        let device = Device::new(threads);
+        let budget = device.budget();
+        ProgramPlan::on(device, &program.clone().simplified(&budget), &budget)
     }
 
     /// Moves the elements of the inputs to `out`.
@@ -116,29 +117,123 @@ impl ProgramPlan {
     ) -> Result<()> {
         self.runner.run_while(inputs, &mut [out], go_on)
     }
+}
 
-    /// The number of passes over memory. All moves to the same tensor are one pass.
-    pub fn passes(&self) -> usize {
-        self.passes
+impl<B: Backend> ProgramPlan<B> {
+    /// Plans all outputs of `program` on a backend, for row-major inputs and outputs.
+    ///
+    /// Input n of the [`runner`](ProgramPlan::runner) is input n of the program. `budget` usually comes from the
+    /// [backend](Backend::budget).
+    ///
+    /// # Errors
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if there is not
+    /// enough memory for the constants.
+    pub fn on(backend: B, program: &Program, budget: &Budget) -> Result<ProgramPlan<B>> {
+        let moves = ProgramMoves::row_major(program, budget)?;
+        Ok(ProgramPlan { runner: moves.runner(backend)?, moves })
     }
 
-    /// The number of bytes that all moves together write.
+    /// Allocates the memory for intermediate tensors now instead of in the first run.
+    ///
+    /// Later runs allocate only if several threads run the plan at once, or if a move is cut into tiles: each run plans
+    /// the tiles again.
+    ///
+    /// # Errors
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
+    pub fn allocated(self) -> Result<ProgramPlan<B>> {
+        self.runner.allocate()?;
+        Ok(self)
+    }
+
+    /// The passes over memory, in execution order.
+    pub fn passes(&self) -> &[PlannedPass] {
+        self.moves.passes()
+    }
+
+    /// The tensor of each output of the runner. A tensor that is several outputs of the program occurs once.
+    pub fn outputs(&self) -> &[TensorId] {
+        self.moves.outputs()
+    }
+
+    /// The runner that runs the passes.
+    pub fn runner(&self) -> &Runner<B> {
+        &self.runner
+    }
+
+    /// The move of a part. `None` if it would need more boxes than the budget allows; then the tensor is moved in tiles.
+    pub fn move_of(&self, part: &PlannedPart) -> Option<&Move> {
+        match &self.moves.steps()[part.step].work {
+            Moves::One(work) => Some(work),
+            Moves::Tiles(_) => None,
+        }
+    }
+
+    /// The plan of a part.
+    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B> {
+        &self.runner.steps()[part.step].work
+    }
+
+    /// The number of bytes that all passes together write.
     pub fn moved_bytes(&self) -> usize {
-        self.moved_bytes
+        self.passes().iter().map(|pass| pass.bytes).fold(0, usize::saturating_add)
     }
 
     /// The size in bytes of the memory for intermediate tensors.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
+
+    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](ProgramPlan::run_new).
+    pub fn peak_bytes(&self) -> usize {
+        let bytes: BTreeMap<_, _> =
+            self.passes().iter().map(|pass| (pass.target, pass.bytes)).collect();
+        let (mut live, mut peak) = (0usize, 0);
+        for pass in self.passes() {
+            live = live.saturating_add(pass.bytes);
+            peak = peak.max(live);
+            let released = pass.released.iter().map(|id| bytes[id]);
+            live = live.saturating_sub(released.fold(0, usize::saturating_add));
+        }
+        peak
+    }
+
+    /// Runs all passes to new buffers, one for each of the [outputs](ProgramPlan::outputs).
+    ///
+    /// `done` is called after each pass.
+    ///
+    /// # Errors
+    /// As [`Runner::run_new`].
+    pub fn run_new(
+        &self,
+        inputs: &[&B::Buffer],
+        mut done: impl FnMut(&PlannedPass),
+    ) -> Result<Vec<Box<B::Buffer>>> {
+        let mut passes = self.passes().iter();
+        let mut next = passes.next();
+        let mut outputs = self.runner.run_new(inputs, |step| {
+            while let Some(pass) = next
+                && pass.parts.last().is_none_or(|last| last.step <= step)
+            {
+                done(pass);
+                next = passes.next();
+            }
+        })?;
+        next.into_iter().chain(passes).for_each(done);
+        // No step writes an output without elements.
+        let output = |at: usize| {
+            let written = outputs.remove(&at);
+            written.map_or_else(|| self.runner.backend().buffer(0), Ok)
+        };
+        (0..self.outputs().len()).map(output).collect()
+    }
 }
 
-impl fmt::Display for ProgramPlan {
+impl<B: Backend> fmt::Display for ProgramPlan<B> {
     /// Writes the plan of each move.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.runner.steps();
         let moves = if steps.len() == 1 { "move" } else { "moves" };
-        write!(f, "{} {moves}, {} bytes", steps.len(), self.moved_bytes)?;
+        write!(f, "{} {moves}, {} bytes", steps.len(), self.moved_bytes())?;
         for Step { source, target, work } in steps {
             write!(f, "\nfrom {source} to {target}: {work}")?;
         }

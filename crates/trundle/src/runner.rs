@@ -48,23 +48,23 @@ pub struct Step<Work> {
 
 /// The work of a step before planning.
 #[derive(Clone, Debug)]
-pub enum Moves<'a> {
+pub enum Moves {
     /// One move, planned with the runner.
-    One(&'a Move),
-    /// Many moves, each planned when it runs.
+    One(Move),
+    /// A whole tensor, tile by tile. Each tile is planned when it is moved.
     Tiles(Tiles),
 }
 
-impl Moves<'_> {
+impl Moves {
     /// The smallest sizes of source and target, in bytes.
-    pub(crate) fn bytes(&self) -> [usize; 2] {
+    fn bytes(&self) -> [usize; 2] {
         match self {
             Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
             Moves::Tiles(tiles) => [tiles.src_bytes(), tiles.dst_bytes()],
         }
     }
 
-    pub(crate) fn moved_bytes(&self) -> usize {
+    fn moved_bytes(&self) -> usize {
         match self {
             Moves::One(work) => work.moved_bytes(),
             Moves::Tiles(tiles) => tiles.dst_bytes(),
@@ -107,7 +107,7 @@ impl<B: Backend> fmt::Display for Plans<B> {
 }
 
 /// The bytes of temporary buffers that these steps need.
-pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
+pub(crate) fn temporary_bytes(steps: &[Step<Moves>], constants: &[Vec<u8>]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
@@ -143,12 +143,12 @@ impl<B: Backend> Runner<B> {
     /// # Panics
     /// If a step writes an input, a constant, or a buffer that an earlier step reads. If a step reads bytes that no
     /// earlier step writes. If no step reads one of the temporary buffers.
-    pub fn new(backend: B, steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> Result<Runner<B>> {
+    pub fn new(backend: B, steps: &[Step<Moves>], constants: &[Vec<u8>]) -> Result<Runner<B>> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
         let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
         let mut passes = pass_plans(&backend, steps);
-        let plan = |(at, step): (usize, &Step<Moves<'_>>)| Step {
+        let plan = |(at, step): (usize, &Step<Moves>)| Step {
             source: slot_of(step.source),
             target: slot_of(step.target),
             work: match (passes.remove(&at), &step.work) {
@@ -158,7 +158,7 @@ impl<B: Backend> Runner<B> {
             },
         };
         let planned = steps.iter().enumerate().map(plan).collect();
-        let life = |(at, step): (usize, &Step<Moves<'_>>)| Life {
+        let life = |(at, step): (usize, &Step<Moves>)| Life {
             target_bytes: uses[&step.target].bytes,
             ends_source: slots.contains_key(&step.source)
                 && uses[&step.source].last_read == Some(at),
@@ -194,7 +194,7 @@ impl<B: Backend> Runner<B> {
                 true => BufferId::Output(0),
                 false => BufferId::Temporary(number),
             },
-            work: Moves::One(work),
+            work: Moves::One(work.clone()),
         });
         let runner = Runner::new(backend, &steps.collect::<Vec<_>>(), &[])?;
         runner.allocate()?;
@@ -493,7 +493,7 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
 /// Plans targets that several steps write, if the backend can write them in one pass.
 ///
 /// One of the steps gets the plan, the others get [`Plans::Along`].
-fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<usize, Plans<B>> {
+fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves>]) -> BTreeMap<usize, Plans<B>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         writers.entry(step.target).or_default().push(at);
@@ -501,7 +501,7 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
     let mut plans = BTreeMap::new();
     for writers in writers.into_values().filter(|writers| writers.len() > 1) {
         let one = |at: &usize| match &steps[*at].work {
-            Moves::One(work) => Some(*work),
+            Moves::One(work) => Some(work),
             Moves::Tiles(_) => None,
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
@@ -541,7 +541,7 @@ struct Use {
 /// # Panics
 /// If a step reads bytes that no earlier step writes, writes an input, a constant or a buffer that was read before,
 /// or if no step reads a buffer that is not an output.
-fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Use> {
+fn uses(steps: &[Step<Moves>], constants: &[Vec<u8>]) -> BTreeMap<BufferId, Use> {
     let given = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Constant(_));
     let mut uses: BTreeMap<BufferId, Use> = BTreeMap::new();
     for (number, Step { source, target, work }) in steps.iter().enumerate() {
@@ -549,7 +549,7 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
         let read = uses.entry(*source).or_default();
         let [src_bytes, dst_bytes] = work.bytes();
         if let BufferId::Constant(constant) = source {
-            read.written = constants.get(*constant).map_or(0, |bytes| bytes.len());
+            read.written = constants.get(*constant).map_or(0, Vec::len);
             read.bytes = read.written;
         }
         if matches!(source, BufferId::Input(_)) {
@@ -582,7 +582,7 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
 ///
 /// A slot is free after the last step that reads its buffer.
 fn slots(
-    steps: &[Step<Moves<'_>>],
+    steps: &[Step<Moves>],
     uses: &BTreeMap<BufferId, Use>,
 ) -> (BTreeMap<BufferId, usize>, Vec<usize>) {
     let (mut slots, mut sizes, mut free) = (BTreeMap::new(), Vec::new(), Vec::new());

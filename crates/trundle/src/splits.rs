@@ -63,7 +63,8 @@ pub fn split_into<T: Copy + 'static, D: Destination<T>>(
         plan(&map, data.width(), data.layout(), layout, threads())
     });
     let plans: Vec<Planned> = plans.collect::<Result<_>>()?;
-    plans.iter().zip(parts).try_for_each(|(plan, part)| plan.run_into(data, part))
+    let mut plans = plans.iter().zip(parts);
+    plans.try_for_each(|(plan, part)| plan.run_into(data.buffer(), part.buffer_mut()))
 }
 
 fn check_part<T, D>(

@@ -5,12 +5,12 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle::internal::Planner;
-use trundle::lowering::{Device, PlannedProgram};
+use trundle::lowering::{Backend, Device};
 use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle::tuning::Tuning;
 use trundle::{
-    Chain, DType, Layout, Machine, Op, Plan, Shape, TensorView, TensorViewMut, programs,
+    Chain, DType, Layout, Machine, Op, Plan, ProgramPlan, Shape, TensorView, TensorViewMut,
+    programs,
 };
 
 /// Counts the system allocator's allocations on all threads.
@@ -119,11 +119,12 @@ fn a_planned_run_allocates_nothing() {
 fn a_run_of_a_pass_from_two_sources_allocates_nothing() {
     let machine = Machine { threads: 1, ..Machine::detect().clone() };
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };
-    let device = Device::with_planner(Planner::new(Machine { tuning, ..machine }));
+    let device = Device::with_machine(Machine { tuning, ..machine });
     let shape = Shape::new([4, 20, 40]).unwrap();
     let widths = [[0, 1], [1, 2], [1, 1]];
     let program = programs::padded(&shape, 2.into(), &widths, &[0xcd, 0xab]).unwrap();
-    let planned = PlannedProgram::new(device, &program).unwrap().allocated().unwrap();
+    let budget = device.budget();
+    let planned = ProgramPlan::on(device, &program, &budget).unwrap().allocated().unwrap();
     let (src, mut dst) = (vec![1u8; 4 * 20 * 40 * 2], vec![2u8; 5 * 23 * 42 * 2]);
     let mut run = || planned.runner().run(&[&src], &mut [&mut dst]).unwrap();
     run();

@@ -460,12 +460,15 @@ fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
                 "name": resolved.name(*id),
                 "is_roll_of_slices": planned.rolls().contains(id),
             })).collect::<Vec<_>>(),
-            "parts": pass.parts.iter().map(|part| json!({
-                "from": resolved.name(part.from),
-                "blocks": part.work.as_ref().map(|work| work.blocks().len()),
-                "bytes": part.work.as_ref().map_or(planned.moved_by(pass), Move::moved_bytes),
-            })).collect::<Vec<_>>(),
-            "bytes": planned.moved_by(pass),
+            "parts": pass.parts.iter().map(|part| {
+                let work = planned.program().move_of(part);
+                json!({
+                    "from": resolved.name(part.from),
+                    "blocks": work.map(|work| work.blocks().len()),
+                    "bytes": work.map_or(pass.bytes, Move::moved_bytes),
+                })
+            }).collect::<Vec<_>>(),
+            "bytes": pass.bytes,
         })
     });
     json!({

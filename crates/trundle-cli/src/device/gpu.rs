@@ -7,7 +7,7 @@ use trundle_bench::{DeviceRecord, Record, Suite, run_on};
 use trundle_files::failure::Failure;
 use trundle_gpu::{GpuMove, LaunchSummary};
 
-use super::planned::Planned;
+use super::planned::{planned, report, text};
 use super::{Device, case};
 
 /// Functions of GPU backends that [`Backend`] does not have.
@@ -59,11 +59,11 @@ gpu!(trundle_cuda::Cuda, "cuda");
 
 impl<G: Gpu> Device for G {
     fn planned(&self, program: &Program) -> Result<String, Failure> {
-        Planned::on(self, program)?.text()
+        text(&planned(self, program)?)
     }
 
     fn report(&self, program: &Program) -> Result<Value, Failure> {
-        Planned::on(self, program)?.report()
+        report(&planned(self, program)?)
     }
 
     fn timed(

@@ -1,8 +1,8 @@
 //! Reports of moves that are planned for a device.
 
 use serde_json::{Value, json};
-use trundle::Program;
-use trundle::lowering::{PlannedPart, PlannedProgram, Plans};
+use trundle::lowering::{PlannedPart, Step};
+use trundle::{Program, ProgramPlan};
 use trundle_files::failure::Failure;
 use trundle_files::forecast::counted;
 use trundle_files::moves::{block_report, move_report};
@@ -10,79 +10,64 @@ use trundle_gpu::{GpuBlock, LaunchSummary, Pattern, WORKGROUP, Window};
 
 use super::gpu::Gpu;
 
-pub(super) struct Planned<'a, G: Gpu> {
-    gpu: &'a G,
-    program: PlannedProgram<G>,
+/// Plans `program` on a device.
+///
+/// # Errors
+/// If the device does not have enough memory for fill values.
+pub(super) fn planned<G: Gpu>(gpu: &G, program: &Program) -> Result<ProgramPlan<G>, Failure> {
+    ProgramPlan::on(gpu.clone(), program, &gpu.budget()).map_err(Failure::running)
 }
 
-impl<G: Gpu> Planned<'_, G> {
-    /// Plans `program` on a device.
-    ///
-    /// # Errors
-    /// If the device does not have enough memory for fill values.
-    pub(super) fn on<'a>(gpu: &'a G, program: &Program) -> Result<Planned<'a, G>, Failure> {
-        let program = PlannedProgram::new(gpu.clone(), program).map_err(Failure::running)?;
-        Ok(Planned { gpu, program })
-    }
-
-    /// Describes every pass with its launches.
-    ///
-    /// # Errors
-    /// If the device does not have enough memory for the tables of its kernels.
-    pub(super) fn text(&self) -> Result<String, Failure> {
-        let passes = self.program.passes();
-        let mut text = format!("{} over memory", counted(passes.len(), "pass"));
-        for (number, pass) in passes.iter().enumerate() {
-            text.push_str(&format!("\npass {number}"));
-            for part in &pass.parts {
-                let step = &self.program.runner().steps()[part.step];
-                let plans = self.plans(part)?.to_string().replace('\n', "\n  ");
-                text.push_str(&format!("\n  from {} to {}: {plans}", step.source, step.target));
-            }
+/// Describes every pass with its launches.
+///
+/// # Errors
+/// If the device does not have enough memory for the tables of its kernels.
+pub(super) fn text<G: Gpu>(plan: &ProgramPlan<G>) -> Result<String, Failure> {
+    let mut text = format!("{} over memory", counted(plan.passes().len(), "pass"));
+    for (number, pass) in plan.passes().iter().enumerate() {
+        text.push_str(&format!("\npass {number}"));
+        for part in &pass.parts {
+            let Step { source, target, work } = &plan.runner().steps()[part.step];
+            // Checks that the plan can be launched.
+            work.one().map(G::launches).transpose().map_err(Failure::running)?;
+            let work = work.to_string().replace('\n', "\n  ");
+            text.push_str(&format!("\n  from {source} to {target}: {work}"));
         }
-        Ok(text)
     }
+    Ok(text)
+}
 
-    /// Reports the passes as JSON.
-    ///
-    /// # Errors
-    /// As [`Planned::text`].
-    pub(super) fn report(&self) -> Result<Value, Failure> {
-        let bytes = self.program.moved_bytes();
-        let mut stages = Vec::new();
-        for pass in self.program.passes() {
-            let steps = pass.parts.iter().map(|part| self.step_report(part));
-            let steps = steps.collect::<Result<Vec<_>, _>>()?;
-            stages.push(json!({ "bytes": self.program.bytes_of(pass), "steps": steps }));
-        }
-        Ok(json!({
-            "passes": self.program.passes().len(),
-            "bytes_read": bytes,
-            "bytes_written": bytes,
-            "scratch_bytes": self.program.runner().temporary_bytes(),
-            "device": self.gpu.record(),
-            "stages": stages,
-        }))
+/// Reports the passes as JSON.
+///
+/// # Errors
+/// As [`text`].
+pub(super) fn report<G: Gpu>(plan: &ProgramPlan<G>) -> Result<Value, Failure> {
+    let bytes = plan.moved_bytes();
+    let mut stages = Vec::new();
+    for pass in plan.passes() {
+        let steps = pass.parts.iter().map(|part| step_report(plan, part));
+        let steps = steps.collect::<Result<Vec<_>, _>>()?;
+        stages.push(json!({ "bytes": pass.bytes, "steps": steps }));
     }
+    Ok(json!({
+        "passes": plan.passes().len(),
+        "bytes_read": bytes,
+        "bytes_written": bytes,
+        "scratch_bytes": plan.scratch_bytes(),
+        "device": plan.runner().backend().record(),
+        "stages": stages,
+    }))
+}
 
-    /// Checks that the plans of a part can be launched, and returns them.
-    fn plans(&self, part: &PlannedPart) -> Result<&Plans<G>, Failure> {
-        let plans = self.program.plans_of(part);
-        plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
-        Ok(plans)
-    }
-
-    /// A move in tiles has no plan yet, because each tile is planned when it is moved.
-    fn step_report(&self, part: &PlannedPart) -> Result<Value, Failure> {
-        let step = &self.program.runner().steps()[part.step];
-        let plan = step.work.one().map(plan_report::<G>).transpose()?;
-        Ok(json!({
-            "from": step.source.to_string(),
-            "to": step.target.to_string(),
-            "move": part.work.as_ref().map(move_report),
-            "plan": plan,
-        }))
-    }
+/// A move in tiles has no plan yet, because each tile is planned when it is moved.
+fn step_report<G: Gpu>(plan: &ProgramPlan<G>, part: &PlannedPart) -> Result<Value, Failure> {
+    let Step { source, target, work } = &plan.runner().steps()[part.step];
+    Ok(json!({
+        "from": source.to_string(),
+        "to": target.to_string(),
+        "move": plan.move_of(part).map(move_report),
+        "plan": work.one().map(plan_report::<G>).transpose()?,
+    }))
 }
 
 fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {

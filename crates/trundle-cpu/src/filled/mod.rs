@@ -6,7 +6,7 @@ mod planner;
 
 use std::fmt;
 
-use trundle_core::{Result, check_buffer};
+use trundle_core::{PassPlan, Result, check_buffer};
 use trundle_kernels::{AffineLoop, FilledTile, Filling, Kernel, KernelFn, Tuning, simd};
 
 use crate::buffers::Buffers;
@@ -16,9 +16,10 @@ use crate::text::{plural, write_size};
 use crate::threads::for_each_task;
 
 /// A plan that writes the rows of a tensor into a larger tensor, and one fill element everywhere else.
-/// [`Planner::plan_filled`](crate::Planner::plan_filled) makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilledPlan {
+pub(crate) struct FilledPlan {
+    /// The source that holds the fill element, of two.
+    fill_at: usize,
     /// Minimum size of the source in bytes.
     pub(crate) src_bytes: usize,
     /// Size of the destination in bytes. All of it is written.
@@ -45,36 +46,27 @@ pub struct FilledPlan {
     pub(crate) tuning: Tuning,
 }
 
-impl FilledPlan {
-    /// Moves the rows of `src` to `dst` and fills the rest of `dst` with the element at the start of `fill`.
-    ///
+impl<T: Copy> PassPlan<[T]> for FilledPlan {
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the plan
-    /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
-    /// elements of T. After an error, `dst` is unchanged.
-    pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
-        self.run_slice_while(src, fill, dst, &|| true)
-    }
-
-    /// Runs the plan until `go_on` returns false, as [`Backend::run_while`](trundle_core::Backend::run_while) does.
-    ///
-    /// # Errors
-    /// As [`FilledPlan::run_slice_into`], and [`Error::Stopped`](trundle_core::Error::Stopped) if `go_on` returned
-    /// false.
-    pub(crate) fn run_slice_while<T: Copy>(
+    /// Also [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split elements of
+    /// T.
+    fn run_while(
         &self,
-        src: &[T],
-        fill: &[T],
+        sources: &[&[T]],
         dst: &mut [T],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
+        let source = |index: usize| raw(sources.get(index).copied().unwrap_or_default());
+        let (src, fill) = (source(1 - self.fill_at), source(self.fill_at));
         // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, which are valid
         // values.
-        unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::when_not(go_on)) }
+        unsafe { self.run_raw(src, fill, raw_mut(dst), &Cancellation::when_not(go_on)) }
     }
+}
 
+impl FilledPlan {
     /// Checks the sizes of the buffers and writes the whole destination, unless the caller cancels the run.
     ///
     /// # Safety

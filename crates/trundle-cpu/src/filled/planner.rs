@@ -4,7 +4,7 @@ use trundle_core::{Block, Loop, Move};
 use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, StoreKind};
 
 use super::FilledPlan;
-use crate::Planner;
+use crate::Machine;
 use crate::threads::{TASKS_PER_THREAD, threads_for};
 use crate::tiles::pattern;
 
@@ -18,15 +18,16 @@ const LEAST_RUN_BYTES: usize = 64;
 /// In smaller units, incomplete cache lines cost as much time as the plan saves.
 const LEAST_UNIT_BYTES: usize = 4 << 10;
 
-impl Planner {
-    /// Plans two moves that together write a whole destination. `work` moves rows, and `fill` writes its only source
-    /// element everywhere else.
+impl FilledPlan {
+    /// Plans two moves that together write a whole destination: one moves rows, and the other, move number `fill_at`,
+    /// writes its only source element everywhere else.
     ///
     /// Returns `None` if two separate moves are as fast: if the result fits in the caches, if rows are very short or
     /// very long, or if there is more fill than rows.
-    pub fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
+    pub(crate) fn of(parts: [&Move; 2], fill_at: usize, machine: &Machine) -> Option<FilledPlan> {
+        let (work, fill) = (parts[1 - fill_at], parts[fill_at]);
         let dst_bytes = work.dst_bytes().max(fill.dst_bytes());
-        let (width, tuning) = (fill.width(), self.machine().tuning);
+        let (width, tuning) = (fill.width(), machine.tuning);
         if !is_filled(work, fill, dst_bytes) || dst_bytes <= tuning.streaming_bytes {
             return None;
         }
@@ -37,8 +38,8 @@ impl Planner {
             return None;
         }
         let [outer @ .., slabs, rows] = &loops[..] else { return None };
-        let threads = threads_for(dst_bytes, self.machine().threads);
-        let kernel = self.machine().kernel_of(Roles::Filled)?;
+        let threads = threads_for(dst_bytes, machine.threads);
+        let kernel = machine.kernel_of(Roles::Filled)?;
         let bytes = AffineLoop { len: run, src_stride: 1, dst_stride: 1 };
         let (all_rows, _) = kernel.tile(&Space {
             pattern: pattern(1, *rows, bytes, (rows.len * slabs.len, run)),
@@ -56,6 +57,7 @@ impl Planner {
             return None;
         }
         let mut plan = FilledPlan {
+            fill_at,
             src_bytes: work.src_bytes(),
             dst_bytes,
             width,

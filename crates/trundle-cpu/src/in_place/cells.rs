@@ -9,9 +9,9 @@ use trundle_kernels::simd::{LINE, prefetch};
 
 use super::grid::{Parts, orbit_of, parts_of};
 use super::limits::Limits;
+use crate::Machine;
 use crate::text::plural;
 use crate::tiles::TilePlan;
-use crate::{Machine, Planner};
 
 /// Maximum length of a short cycle. The cell with the smallest index moves such a cycle, without marks. In longer
 /// cycles, moved cells are marked.
@@ -139,7 +139,7 @@ impl CellPlan {
 
 impl Cells {
     /// Returns `None` if the limits do not allow cells.
-    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Cells> {
+    pub(super) fn of(work: &InPlace, limits: Limits, machine: &Machine) -> Option<Cells> {
         if work.axes().len() > MOST_AXES {
             return None;
         }
@@ -179,7 +179,7 @@ impl Cells {
                     steps[kind / axis.kind_stride % steps.len()]
                 };
                 let steps: Vec<usize> = axes.iter().zip(&steps).map(steps_of).collect();
-                CellPlans::of(work, &steps, planner.machine())
+                CellPlans::of(work, &steps, machine)
             })
             .collect();
         let cell_bytes = kinds.iter().map(|kind| kind.bytes).max()?;

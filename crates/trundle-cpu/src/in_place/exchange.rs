@@ -12,7 +12,7 @@ use trundle_kernels::{AffineLoop, ExchangeTile, Kernel, KernelFn, Roles};
 use super::limits::Limits;
 use super::memory::SharedBuffer;
 use super::pass::Pass;
-use crate::Planner;
+use crate::Machine;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
@@ -55,8 +55,8 @@ struct Lengths {
 
 impl Exchange {
     /// Returns `None` if the move does not consist of pairs, or if other kernels are faster.
-    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
-        let kernel = planner.machine().kernel_of(Roles::Exchanged)?;
+    pub(super) fn of(work: &InPlace, limits: Limits, machine: &Machine) -> Option<Exchange> {
+        let kernel = machine.kernel_of(Roles::Exchanged)?;
         let axes = work.axes();
         if axes.iter().enumerate().any(|(at, axis)| axis.from != at) {
             return None;

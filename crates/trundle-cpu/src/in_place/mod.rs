@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use trundle_core::{InPlace, Move, Result, check_buffer};
 
-use crate::Planner;
+use crate::Machine;
 use crate::slices::check_whole;
 use crate::text::plural;
 use crate::threads::threads_for;
@@ -40,7 +40,7 @@ use pass::Passes;
 use slabs::Slabs;
 use whole::whole;
 
-/// A plan to move a tensor within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
+/// A plan to move a tensor within its own buffer. [`Cpu::plan_in_place`](crate::Cpu::plan_in_place) makes it.
 #[derive(Clone, Debug)]
 pub struct InPlacePlan {
     bytes: usize,
@@ -53,40 +53,59 @@ pub struct InPlacePlan {
 
 /// Plans rolls along several axes whose rows are too short to be cells: by larger cells, or one axis after another.
 /// Returns `None` for other moves.
-fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> {
+fn rolls(within: &InPlace, limits: Limits, machine: &Machine) -> Option<Passes> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
-    if Cells::of(within, limits, planner).is_some_and(|rows| are_long(&rows)) {
+    if Cells::of(within, limits, machine).is_some_and(|rows| are_long(&rows)) {
         return None;
     }
-    let most = (2 * planner.machine().l2_bytes).min(limits.cell_bytes());
+    let most = (2 * machine.l2_bytes).min(limits.cell_bytes());
     let slabs = Limits { cells: CellSize { most, ..limits.cells }, ..limits };
-    if let Some(slabs) = Cells::of(within, slabs, planner).filter(are_long) {
+    if let Some(slabs) = Cells::of(within, slabs, machine).filter(are_long) {
         return Some(vec![Arc::new(slabs)]);
     }
-    alone.iter().map(|roll| whole(roll, limits, planner)).collect()
+    alone.iter().map(|roll| whole(roll, limits, machine)).collect()
 }
 
 /// With shorter rows, several passes are faster than long cycles (measured; docs/notes/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
-impl Planner {
-    /// Plans a move whose source and destination are the same buffer, with at most `most_scratch` bytes of scratch
-    /// memory. Returns `None` if that is not possible.
-    pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
-        let threads = threads_for(work.moved_bytes(), self.machine().threads);
-        let planned = self.plan_in_place_on(threads, work, most_scratch);
+/// Returns no passes if every element stays, and `None` if no strategy can do the move.
+fn passes_of(work: &Move, limits: Limits, machine: &Machine) -> Option<Passes> {
+    if work.moved_bytes() == 0 {
+        return Some(Vec::new());
+    }
+    let one = Machine { threads: 1, ..machine.clone() };
+    let passes = match work.in_place() {
+        Some(within) if within.is_identity() => return Some(Vec::new()),
+        Some(within) => {
+            rolls(&within, limits, machine).or_else(|| Some(vec![whole(&within, limits, machine)?]))
+        }
+        None => rectangular::passes_of(work, &one, limits),
+    };
+    if passes.is_some() {
+        return passes;
+    }
+    Some(vec![Arc::new(Slabs::of(work, limits, &one)?)])
+}
+
+/// Length of the contiguous runs in transposed cells, in bytes.
+const RUN_BYTES: usize = 512;
+
+impl InPlacePlan {
+    pub(crate) fn of(work: &Move, most_scratch: usize, machine: &Machine) -> Option<InPlacePlan> {
+        let threads = threads_for(work.moved_bytes(), machine.threads);
+        let planned = InPlacePlan::on(threads, work, most_scratch, machine);
         // Threads share the scratch, so it may be enough for one thread only.
-        planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
+        planned.or_else(|| InPlacePlan::on(1, work, most_scratch, machine))
     }
 
-    fn plan_in_place_on(
-        &self,
+    fn on(
         threads: usize,
         work: &Move,
         most_scratch: usize,
+        machine: &Machine,
     ) -> Option<InPlacePlan> {
-        let machine = self.machine();
         let (bytes, moved_bytes, grain_bytes) =
             (work.dst_bytes(), work.moved_bytes(), work.grain_bytes());
         let cells = CellSize {
@@ -96,35 +115,11 @@ impl Planner {
         };
         let mut limits = Limits { threads, scratch: most_scratch, cells };
         limits.cells.most = cells.most.min(limits.cell_bytes());
-        let passes = self.passes_of(work, limits)?;
+        let passes = passes_of(work, limits, machine)?;
         let plan = InPlacePlan { bytes, moved_bytes, grain_bytes, threads, passes };
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
     }
 
-    /// Returns no passes if every element stays, and `None` if no strategy can do the move.
-    fn passes_of(&self, work: &Move, limits: Limits) -> Option<Passes> {
-        if work.moved_bytes() == 0 {
-            return Some(Vec::new());
-        }
-        let one = self.on_one_thread();
-        let passes = match work.in_place() {
-            Some(within) if within.is_identity() => return Some(Vec::new()),
-            Some(within) => {
-                rolls(&within, limits, self).or_else(|| Some(vec![whole(&within, limits, self)?]))
-            }
-            None => rectangular::passes_of(work, &one, limits),
-        };
-        if passes.is_some() {
-            return passes;
-        }
-        Some(vec![Arc::new(Slabs::of(work, limits, &one)?)])
-    }
-}
-
-/// Length of the contiguous runs in transposed cells, in bytes.
-const RUN_BYTES: usize = 512;
-
-impl InPlacePlan {
     /// Returns the maximum scratch memory of a run, in bytes.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
@@ -133,11 +128,6 @@ impl InPlacePlan {
     /// Returns the number of passes over the tensor.
     pub fn passes(&self) -> usize {
         self.passes.len()
-    }
-
-    /// Returns the number of bytes moved.
-    pub fn moved_bytes(&self) -> usize {
-        self.moved_bytes
     }
 
     /// Moves the elements of a slice.

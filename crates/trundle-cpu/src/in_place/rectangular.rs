@@ -17,9 +17,9 @@ use super::memory::{Around, Marks, SharedBuffer};
 use super::pass::{Pass, Passes};
 use super::slabs::Slabs;
 use super::whole::whole;
-use crate::Planner;
 use crate::threads::for_each_task;
 use crate::tiles::TilePlan;
+use crate::{Machine, Plan};
 
 /// Minimum size (a cache line) and maximum size of the runs that are moved in cycles, in bytes.
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
@@ -60,7 +60,7 @@ struct WithoutLast {
 }
 
 /// Returns the passes of a move that only permutes axes, without gaps.
-pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Passes> {
+pub(super) fn passes_of(work: &Move, machine: &Machine, limits: Limits) -> Option<Passes> {
     let [block] = work.blocks() else { return None };
     if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
     {
@@ -101,7 +101,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
             cols: product(&axes[from..end]),
             element: product(&axes[end..]) * work.width(),
         };
-        passes.extend(matrices.passes(planner, limits)?);
+        passes.extend(matrices.passes(machine, limits)?);
         axes[at..end].rotate_left(from - at);
     }
     Some(passes)
@@ -120,18 +120,18 @@ impl Matrices {
         Move::new(&map, self.element, &src, &dst, 1).ok()
     }
 
-    fn passes(self, planner: &Planner, limits: Limits) -> Option<Passes> {
+    fn passes(self, machine: &Machine, limits: Limits) -> Option<Passes> {
         let Matrices { count, rows, cols, element } = self;
         if rows == 1 || cols == 1 {
             return Some(Vec::new());
         }
         if rows == cols
-            && let Some(pass) = whole(&self.transposed(count)?.in_place()?, limits, planner)
+            && let Some(pass) = whole(&self.transposed(count)?.in_place()?, limits, machine)
         {
             return Some(vec![pass]);
         }
         if self.bytes() <= limits.slab() {
-            return Some(vec![Arc::new(self.slabs(planner, limits)?)]);
+            return Some(vec![Arc::new(self.slabs(machine, limits)?)]);
         }
         if element >= RUN_BYTES.0 {
             return Some(vec![Arc::new(self.runs(limits))]);
@@ -147,9 +147,9 @@ impl Matrices {
             let runs = Matrices { rows: rows / run, element: run * element, ..self };
             [Matrices { count: count * (rows / run), rows: run, ..self }, runs]
         } else {
-            return Some(vec![Arc::new(self.without_last(of_cols?, planner, limits)?)]);
+            return Some(vec![Arc::new(self.without_last(of_cols?, machine, limits)?)]);
         };
-        Some([first.passes(planner, limits)?, second.passes(planner, limits)?].concat())
+        Some([first.passes(machine, limits)?, second.passes(machine, limits)?].concat())
     }
 
     /// Returns the best length of a run in elements, for slabs of `rows` runs: the longest that divides `cols`, or else
@@ -162,8 +162,8 @@ impl Matrices {
         whole.or((least <= most).then_some(most))
     }
 
-    fn slabs(&self, planner: &Planner, limits: Limits) -> Option<Slabs> {
-        let plan = planner.plan(&self.transposed(1)?);
+    fn slabs(&self, machine: &Machine, limits: Limits) -> Option<Slabs> {
+        let plan = Plan::of(&self.transposed(1)?, machine);
         Some(Slabs::new(
             0,
             Around::new(vec![(self.count, self.bytes())]),
@@ -179,7 +179,7 @@ impl Matrices {
     }
 
     /// Plans the transpose without the last columns, which do not fill a run of at most `most` elements.
-    fn without_last(self, most: usize, planner: &Planner, limits: Limits) -> Option<WithoutLast> {
+    fn without_last(self, most: usize, machine: &Machine, limits: Limits) -> Option<WithoutLast> {
         let one = Matrices { count: 1, ..self };
         let least = RUN_BYTES.0.div_ceil(self.element);
         (least..=most).rev().find_map(|run| {
@@ -187,9 +187,9 @@ impl Matrices {
             let aside = self.rows * (self.cols - left) * self.element;
             let limits = Limits { scratch: limits.scratch.checked_sub(aside)?, ..limits };
             let fits = self.rows * run * self.element <= limits.slab();
-            let passes = fits.then(|| Matrices { cols: left, ..one }.passes(planner, limits))??;
+            let passes = fits.then(|| Matrices { cols: left, ..one }.passes(machine, limits))??;
             let last = Matrices { cols: self.cols - left, ..one }.transposed(1)?;
-            let plan = TilePlan::of(&last, planner.machine());
+            let plan = TilePlan::of(&last, machine);
             Some(WithoutLast { matrices: self, left, passes, plan })
         })
     }

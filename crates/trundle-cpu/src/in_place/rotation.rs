@@ -24,7 +24,7 @@ use trundle_kernels::{
 use super::limits::Limits;
 use super::memory::{Around, SharedBuffer};
 use super::pass::Pass;
-use crate::Planner;
+use crate::Machine;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
@@ -105,8 +105,8 @@ impl Segments {
 
 impl Rotation {
     /// Returns `None` if the move is not a rotation, its rows are too short, or it would need too much scratch.
-    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
-        let kernel = planner.machine().kernel_of(Roles::Segments)?;
+    pub(super) fn of(work: &InPlace, limits: Limits, machine: &Machine) -> Option<Rotation> {
+        let kernel = machine.kernel_of(Roles::Segments)?;
         let (axes, threads) = (work.axes(), limits.threads);
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let rolled = axes.iter().position(is_rolled)?;

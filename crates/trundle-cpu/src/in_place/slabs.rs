@@ -10,7 +10,7 @@ use super::pass::Pass;
 use crate::cancellation::Cancellation;
 use crate::text::plural;
 use crate::threads::for_each_task;
-use crate::{Plan, Planner};
+use crate::{Machine, Plan};
 
 #[derive(Clone, Debug)]
 pub(super) struct Slabs {
@@ -36,9 +36,9 @@ impl Slabs {
     }
 
     /// Returns `None` if the scratch of a thread cannot hold a slab.
-    pub(super) fn of(work: &Move, limits: Limits, planner: &Planner) -> Option<Slabs> {
+    pub(super) fn of(work: &Move, limits: Limits, machine: &Machine) -> Option<Slabs> {
         let slabs = work.slabs(limits.slab())?;
-        let plan = planner.plan(&slabs.within);
+        let plan = Plan::of(&slabs.within, machine);
         Some(Slabs::new(slabs.offset, Around::new(slabs.around), slabs.bytes, plan, limits))
     }
 }

@@ -13,7 +13,7 @@ use trundle_kernels::{Kernel, KernelFn, Roles, SquareTile, square_scratch_bytes}
 use super::limits::Limits;
 use super::memory::{Around, SharedBuffer};
 use super::pass::Pass;
-use crate::Planner;
+use crate::Machine;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
@@ -45,8 +45,8 @@ pub(super) struct Squares {
 
 impl Squares {
     /// Returns `None` if the move is not a transpose of square matrices, or the scratch is too small.
-    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
-        let kernel = planner.machine().kernel_of(Roles::Squares)?;
+    pub(super) fn of(work: &InPlace, limits: Limits, machine: &Machine) -> Option<Squares> {
+        let kernel = machine.kernel_of(Roles::Squares)?;
         let axes = work.axes();
         if axes.iter().any(|axis| axis.along != Along::Kept) {
             return None;

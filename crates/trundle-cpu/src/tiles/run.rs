@@ -434,7 +434,7 @@ mod tests {
     use trundle_core::{IndexMap, Layout, Move, Op, Shape};
 
     use super::*;
-    use crate::{Machine, Planner};
+    use crate::{Machine, Plan};
 
     /// Returns which bytes `write` writes: those that change for one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
@@ -449,7 +449,7 @@ mod tests {
 
     /// A byte that two units write gets the right value, but the writes are a data race.
     fn units_write_every_byte_once(work: &Move) {
-        let plan = Planner::new(Machine::detect().clone()).plan(work);
+        let plan = Plan::of(work, Machine::detect());
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
         let mut writers = vec![0; work.dst_bytes()];
         for step in plan.steps() {

@@ -13,7 +13,7 @@ use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
 use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::{built_in, kept, kept_path, used};
-use crate::{Cpu, Machine, Plan, Planner, Simd};
+use crate::{Cpu, Machine, Plan, Simd};
 
 /// Bytes per buffer: about twice the largest streaming threshold, so that the data is not cached.
 const BYTES: usize = 64 << 20;
@@ -418,7 +418,7 @@ fn movement(op: &Op, width: usize, sizes: &[usize]) -> Result<Move> {
 }
 
 fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
-    Planner::new(Machine { tuning, ..machine.clone() }).plan(work)
+    Cpu::with_machine(Machine { tuning, ..machine.clone() }).plan(work)
 }
 
 /// Returns the seconds of each plan in each round. Each round starts with a different plan, and with an untimed run,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape, Width};
 use trundle_cpu::tuning::Tuning;
-use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
+use trundle_cpu::{CATALOGUE, Cpu, Machine, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, noise};
 
 /// Returns this machine's tuning record with another streaming threshold.
@@ -50,7 +50,7 @@ pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSe
         for (threads, streaming_bytes) in [(1, 0), (3, 0), (1, usize::MAX)] {
             let tuning = streaming(streaming_bytes);
             let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
-            let cpu = Cpu::with_planner(Planner::new(machine));
+            let cpu = Cpu::with_machine(machine);
             let plan = cpu.plan(work);
             reached.extend(plan.steps().iter().map(|step| step.kernel.name));
             for flush in [Flush::Start, Flush::End] {

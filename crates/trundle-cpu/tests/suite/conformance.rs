@@ -3,7 +3,7 @@
 
 use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
-use trundle_cpu::{CATALOGUE, Cpu, Kernel, Machine, Planner, Simd};
+use trundle_cpu::{CATALOGUE, Cpu, Kernel, Machine, Simd};
 use trundle_testing::{MOST_BOXES, everything, suite};
 
 use crate::common::streaming;
@@ -14,7 +14,7 @@ fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
 
 fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
     let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
-    Cpu::with_planner(Planner::new(machine))
+    Cpu::with_machine(machine)
 }
 
 /// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise a

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use trundle_core::program::{Made, Read};
-use trundle_core::{Backend, DTypeError, Error, Layout, LayoutError, Move, Program, Shape};
-use trundle_cpu::{CATALOGUE, Cpu, FilledPlan, Machine, Planner, Simd};
+use trundle_core::{
+    Backend, DTypeError, Error, Layout, LayoutError, Move, PassPlan, Program, Shape,
+};
+use trundle_cpu::{CATALOGUE, Cpu, Machine, Simd};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Flush, Guarded, everything, noise};
 
@@ -52,8 +54,8 @@ impl Padded {
         dst
     }
 
-    fn plan(&self, simd: Simd, threads: usize) -> Option<FilledPlan> {
-        planner(simd, threads).plan_filled(&self.rows, &self.around)
+    fn plan<T: Copy + 'static>(&self, cpu: &Cpu) -> Option<Box<dyn PassPlan<[T]>>> {
+        cpu.plan_slices(&[&self.rows, &self.around])
     }
 }
 
@@ -68,8 +70,8 @@ fn with_gaps(shape: &Shape, width: usize, gap: usize) -> Layout {
 }
 
 /// Always uses streaming stores.
-fn planner(simd: Simd, threads: usize) -> Planner {
-    Planner::new(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
+fn streaming_cpu(simd: Simd, threads: usize) -> Cpu {
+    Cpu::with_machine(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn filled_rows_are_what_two_moves_write() {
                 } else {
                     [&padded.rows, &padded.around]
                 };
-                let cpu = Cpu::with_planner(planner(simd, threads));
+                let cpu = streaming_cpu(simd, threads);
                 let Some(plan) = cpu.plan_pass(&parts) else { continue };
                 planned += 1;
                 let text = plan.to_string();
@@ -123,9 +125,9 @@ fn filled_rows_are_what_two_moves_write() {
 
 #[test]
 fn what_gains_nothing_is_two_moves() {
-    let simd = Simd::detect();
+    let cpu = streaming_cpu(Simd::detect(), 1);
     let plan = |sizes: &[usize], widths: &[[usize; 2]]| {
-        Padded::of(sizes, widths, 4, 0).plan(simd, 1).is_some()
+        Padded::of(sizes, widths, 4, 0).plan::<u8>(&cpu).is_some()
     };
     assert!(plan(&[100, 100], &[[1, 1], [1, 1]]));
     // Single elements, rows above the limit, and more fill than rows.
@@ -133,30 +135,33 @@ fn what_gains_nothing_is_two_moves() {
     assert!(!plan(&[100, 20_000], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 100], &[[100, 1], [1, 1]]));
     let padded = Padded::of(&[100, 100], &[[1, 1], [1, 1]], 4, 0);
-    let planner = Planner::new(Machine::detect().clone());
-    assert!(planner.plan_filled(&padded.rows, &padded.around).is_none());
+    assert!(padded.plan::<u8>(&Cpu::with_machine(Machine::detect().clone())).is_none());
 }
 
 #[test]
 fn buffers_that_are_too_short_are_refused() {
     let padded = Padded::of(&[50, 30], &[[0, 0], [1, 1]], 4, 0);
-    let plan = padded.plan(Simd::detect(), 1).unwrap();
+    let cpu = streaming_cpu(Simd::detect(), 1);
+    let plan = padded.plan(&cpu).unwrap();
+    let run =
+        |src: &[u32], fill: &[u32], dst: &mut [u32]| plan.run_while(&[src, fill], dst, &|| true);
     let (src, fill) = ([7u32; 1500], [9u32]);
     let mut dst = [1u32; 1600];
-    plan.run_slice_into(&src, &fill, &mut dst).unwrap();
+    run(&src, &fill, &mut dst).unwrap();
     assert_eq!(dst[..33], [[9].as_slice(), &[7; 30], &[9], &[9]].concat());
     let mut dst = [1u32; 1600];
     let refused = [
-        plan.run_slice_into(&src[1..], &fill, &mut dst),
-        plan.run_slice_into(&src, &[], &mut dst),
-        plan.run_slice_into(&src, &fill, &mut dst[1..]),
+        run(&src[1..], &fill, &mut dst),
+        run(&src, &[], &mut dst),
+        run(&src, &fill, &mut dst[1..]),
     ];
     assert!(
         refused
             .iter()
             .all(|result| matches!(result, Err(Error::Layout(LayoutError::OutOfBounds { .. }))))
     );
-    let torn = plan.run_slice_into(&[7u64; 750], &[9], &mut [1; 800]);
+    let wide = padded.plan::<u64>(&cpu).unwrap();
+    let torn = wide.run_while(&[&[7; 750], &[9]], &mut [1; 800], &|| true);
     assert!(matches!(torn, Err(Error::DType(DTypeError::WidthMismatch { .. }))), "{torn:?}");
     assert_eq!(dst, [1; 1600]);
 }

@@ -3,7 +3,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
-use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
+use trundle_cpu::{CATALOGUE, Cpu, Machine, Simd};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
@@ -111,7 +111,9 @@ fn random_moves_within_a_buffer_are_those_between_two() {
         let Ok(work) = Move::new(&map, width, &layout, &layout, MOST_BOXES) else { continue };
         possible += 1;
         let machine = machine(numbers);
-        let Some(plan) = Planner::new(machine).plan_in_place(&work, usize::MAX) else { continue };
+        let Some(plan) = Cpu::with_machine(machine).plan_in_place(&work, usize::MAX) else {
+            continue;
+        };
         planned += 1;
         let src = noise(work.dst_bytes());
         let flush = if numbers.below(2) == 0 { Flush::Start } else { Flush::End };
@@ -140,7 +142,7 @@ fn packed_elements_are_moved_within_rows_through_scratch() {
         let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
         let Ok(work) = Move::new(&map, packing, &layout, &layout, MOST_BOXES) else { continue };
         let most = work.dst_bytes() / one_of(numbers, &[1, 3]);
-        let Some(plan) = Planner::new(machine(numbers)).plan_in_place(&work, most) else {
+        let Some(plan) = Cpu::with_machine(machine(numbers)).plan_in_place(&work, most) else {
             continue;
         };
         assert!(plan.scratch_bytes() <= most);
@@ -185,7 +187,9 @@ fn axes_in_any_order_change_places_in_little_memory() {
         let work = Move::new(&map, width, &src, &dst, 1).unwrap();
         let most_scratch = work.dst_bytes() / one_of(numbers, &[16, 40]);
         let machine = Machine { l1_bytes: 4096, l2_bytes: 1 << 16, ..machine(numbers) };
-        let Some(plan) = Planner::new(machine).plan_in_place(&work, most_scratch) else { continue };
+        let Some(plan) = Cpu::with_machine(machine).plan_in_place(&work, most_scratch) else {
+            continue;
+        };
         planned += 1;
         for kind in ["cells", "through scratch", "transposed, in cycles", "without"] {
             *kinds.entry(kind).or_insert(0) += plan.to_string().matches(kind).count();
@@ -278,7 +282,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
         for threads in [1, 3, 16, 64] {
             let machine = Machine { threads, ..Machine::detect().clone() };
             let most = (work.moved_bytes() / 16).max(1 << 20);
-            let plan = Planner::new(machine).plan_in_place(&work, most);
+            let plan = Cpu::with_machine(machine).plan_in_place(&work, most);
             assert!(plan.is_some(), "{op:?} of {sizes:?}, {threads} threads\n{work}");
         }
     }
@@ -298,7 +302,7 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
                     continue;
                 }
                 let machine = Machine { threads, simd, ..Machine::detect().clone() };
-                let plan = Planner::new(machine).plan_in_place(&work, work.dst_bytes() / 4);
+                let plan = Cpu::with_machine(machine).plan_in_place(&work, work.dst_bytes() / 4);
                 let plan = plan.unwrap_or_else(|| panic!("{op:?} of {sizes:?}"));
                 let before = (number + set) * 4 % 64;
                 let mut buffer = [&vec![0; before][..], &bytes].concat();

@@ -2,7 +2,7 @@
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, Layout, Move, Op, Packing, Width};
-use trundle_cpu::{Cpu, Machine, Planner, Simd};
+use trundle_cpu::{Cpu, Machine, Simd};
 use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, streaming};
@@ -20,7 +20,7 @@ fn check(ops: &[Op], sizes: &[usize], width: Width, streaming_bytes: usize, offs
         tuning: streaming(streaming_bytes),
         ..Machine::detect().clone()
     };
-    let cpu = Cpu::with_planner(Planner::new(machine));
+    let cpu = Cpu::with_machine(machine);
     let data: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
     let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
     let plan = cpu.plan(&work);

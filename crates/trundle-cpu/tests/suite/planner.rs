@@ -2,29 +2,29 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Cpu, Machine, Planner, RaggedRole, Rolled, Simd, Step, StoreKind};
+use trundle_cpu::{Cpu, Machine, RaggedRole, Rolled, Simd, Step, StoreKind};
 use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, move_of, moved_over, streaming};
 
 #[test]
 fn results_beyond_what_the_tuning_record_says_are_streamed() {
-    let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
+    let cpu = Cpu::with_machine(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
     for (bytes, store) in [(1000, StoreKind::Ordinary), (1001, StoreKind::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let work = move_of(&IndexMap::identity(&shape), 1);
-        assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
+        assert_eq!(cpu.plan(&work).steps()[0].store, store, "{bytes} bytes");
     }
 }
 
 #[test]
 fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     let simd = Simd::Portable;
-    let planner =
-        Planner::new(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
+    let cpu =
+        Cpu::with_machine(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
     let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
     for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
-        let plan = planner.plan(&move_of(&map, width));
+        let plan = cpu.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
         assert_eq!((step.kernel.name, step.store), (kernel, StoreKind::Ordinary));
     }
@@ -35,8 +35,8 @@ fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
 }
 
 fn steps_of(map: &IndexMap) -> Vec<Step> {
-    let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
-    planner.plan(&move_of(map, 4)).steps().to_vec()
+    let cpu = Cpu::with_machine(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
+    cpu.plan(&move_of(map, 4)).steps().to_vec()
 }
 
 /// Returns the kernel of a single step, the lengths of its outer loops, and its rows and columns.
@@ -84,10 +84,10 @@ fn many_short_axes_get_tables() {
 
     // Kernels that permute index bits use loops of length two and more, in either direction.
     for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
-        let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
+        let cpu = Cpu::with_machine(Machine { simd, ..Machine::detect().clone() });
         for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
             let map = map_of(&[Flip::new(&[0]).into(), Transpose::new(&[]).into()], sizes);
-            let plan = planner.plan(&move_of(&map, 4));
+            let plan = cpu.plan(&move_of(&map, 4));
             let name = plan.steps()[0].kernel.name;
             assert!(name.starts_with("bit-permuted"), "{sizes:?}: {plan}");
         }
@@ -141,8 +141,8 @@ fn every_unit_is_in_one_task() {
     for (op, sizes) in moves {
         for threads in 1..=7 {
             let map = op.index_map(&Shape::new(sizes).unwrap()).unwrap();
-            let planner = Planner::new(Machine { threads, ..Machine::detect().clone() });
-            let plan = planner.plan(&move_of(&map, 4));
+            let cpu = Cpu::with_machine(Machine { threads, ..Machine::detect().clone() });
+            let plan = cpu.plan(&move_of(&map, 4));
             let mut taken: Vec<Vec<u32>> =
                 plan.steps().iter().map(|step| vec![0; step.units()]).collect();
             for task in plan.tasks() {
@@ -171,7 +171,7 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
         let read: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
         for simd in Simd::available() {
             let machine = Machine { simd, tuning: streaming(0), ..Machine::detect().clone() };
-            let cpu = Cpu::with_planner(Planner::new(machine));
+            let cpu = Cpu::with_machine(machine);
             let plan = cpu.plan(&work);
             let mut room = vec![0xee; work.dst_bytes() + 128];
             let first = room.as_ptr().align_offset(64);
@@ -189,6 +189,6 @@ fn tiles_of_many_short_axes_are_small() {
     let sizes = [7, 7, 89, 89, 7, 7];
     let map = map_of(&[Flip::new(&[4]).into(), Transpose::new(&[]).into()], &sizes);
     let work = move_of(&map, 1);
-    let plan = Planner::new(Machine { threads: 2, ..Machine::detect().clone() }).plan(&work);
+    let plan = Cpu::with_machine(Machine { threads: 2, ..Machine::detect().clone() }).plan(&work);
     assert!(plan.tasks().len() > 2 && plan.parts().len() > 8, "{plan}");
 }

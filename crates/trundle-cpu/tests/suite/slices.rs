@@ -8,7 +8,7 @@ use trundle_core::{
     Backend, DType, DTypeError, Error, IndexMap, Layout, LayoutError, Move, Op, Result, Shape,
     ShapeError, Width,
 };
-use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
+use trundle_cpu::{Cpu, Machine, Plan, Simd};
 use trundle_testing::MOST_BOXES;
 
 use crate::common::{move_of, streaming};
@@ -114,7 +114,7 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
         for streaming_bytes in [0, 1 << 30] {
             let machine =
                 Machine { simd, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
-            let cpu = Cpu::with_planner(Planner::new(machine));
+            let cpu = Cpu::with_machine(machine);
             let plan = |map: &IndexMap| cpu.plan(&move_of(map, width));
             let transposed = plan(&transpose).run_slice(values).unwrap();
             results.push(plan(&flip).run_slice(&transposed).unwrap());

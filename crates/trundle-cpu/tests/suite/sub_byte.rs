@@ -1,10 +1,10 @@
 //! Compares moves of sub-byte elements with the oracle, by the default kernels and by portable ones.
 
-use trundle_cpu::{Cpu, Machine, Planner, Simd};
+use trundle_cpu::{Cpu, Machine, Simd};
 use trundle_testing::sub_byte;
 
 fn cpu(simd: Simd, threads: usize) -> Cpu {
-    Cpu::with_planner(Planner::new(Machine { simd, threads, ..Machine::detect().clone() }))
+    Cpu::with_machine(Machine { simd, threads, ..Machine::detect().clone() })
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Move, Op, Shape};
-use trundle_cpu::{Cpu, Machine, Plan, Planner};
+use trundle_cpu::{Cpu, Machine, Plan};
 use trundle_testing::everything;
 
 use crate::common::{map_of, move_of, moved_over, streaming};
@@ -36,7 +36,7 @@ fn source(bytes: usize) -> Vec<u8> {
 fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
     let machine =
         Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
-    Planner::new(machine).plan(work)
+    Cpu::with_machine(machine).plan(work)
 }
 
 #[test]

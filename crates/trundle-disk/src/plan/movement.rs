@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trundle::lowering::{Backend, Device, PlannedProgram};
+use trundle::lowering::{Backend, Device, ProgramMoves};
 use trundle::ops::{Reshape, Scalar, Slice, Transpose};
 use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
@@ -159,8 +159,8 @@ impl Movement {
         let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
         // A movement of several passes in memory may need only one on disk, where additional regions cost less.
         if whole_passes > 1 {
-            let planned = PlannedProgram::new(device, &simplified)?;
-            scratch_bytes = planned.runner().temporary_bytes() as u64;
+            let moves = ProgramMoves::row_major(&simplified, &device.budget())?;
+            scratch_bytes = moves.temporary_bytes() as u64;
             passes = simplified.passes(&mut budget());
         }
         let whole = Arc::new(program);

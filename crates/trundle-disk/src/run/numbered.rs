@@ -55,11 +55,6 @@ impl TaskPlan {
         SharedOutput::work_folder(path, &self.tag)
     }
 
-    /// Returns whether each task reads its output back.
-    pub fn verifies(&self) -> bool {
-        self.verify
-    }
-
     /// Removes the unfinished output at `path` and the shared files of the tasks.
     ///
     /// # Errors

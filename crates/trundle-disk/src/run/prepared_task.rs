@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trundle::lowering::{Backend, Device, PlannedProgram};
+use trundle::lowering::{Backend, Device, ProgramMoves, Runner};
 use trundle::{IndexMap, Width};
 use trundle_core::program::{Budget, Made, Program, Restricted};
 use trundle_formats::StoredDType;
@@ -48,7 +48,7 @@ pub(crate) struct Span {
 enum SpanPlan {
     /// Copies everything that was read.
     Copy,
-    Program(Box<PlannedProgram<Device>>),
+    Program(Box<Runner<Device>>),
 }
 
 impl<'a> PreparedTask<'a> {
@@ -84,7 +84,7 @@ impl<'a> PreparedTask<'a> {
             let bytes = pass.bytes(width, elements(out));
             let plan = match pass.is_whole && tensor.movement.is_copy() {
                 true => SpanPlan::Copy,
-                false => SpanPlan::new(device.clone(), &program, &tile.out, out, budget.clone())?,
+                false => SpanPlan::new(device.clone(), &program, &tile.out, out, &budget)?,
             };
             Ok(Span { plan: Some(plan), write: runs(&pass.to, out, bytes), bytes })
         };
@@ -131,11 +131,11 @@ impl<'a> PreparedTask<'a> {
             match &span.plan {
                 None => {}
                 Some(SpanPlan::Copy) => own.copy_from_slice(source),
-                Some(SpanPlan::Program(plan)) => {
+                Some(SpanPlan::Program(runner)) => {
                     // The unused bits of the last packed group must be 0 in a file. A group has at most 3 bytes.
                     let last = own.len().saturating_sub(3);
                     own[last..].fill(0);
-                    plan.runner().run(&inputs, &mut [own])?;
+                    runner.run(&inputs, &mut [own])?;
                 }
             }
         }
@@ -189,7 +189,7 @@ impl SpanPlan {
         program: &Program,
         tile: &[Range<usize>],
         out: &[Range<usize>],
-        budget: Budget,
+        budget: &Budget,
     ) -> Result<SpanPlan, Error> {
         let output = program.outputs()[0];
         let mut program = program.clone();
@@ -206,7 +206,7 @@ impl SpanPlan {
         if matches!(made_of_output(&program), Made::Given(_)) {
             return Ok(SpanPlan::Copy);
         }
-        let planned = PlannedProgram::within(device, &program, budget)?;
-        Ok(SpanPlan::Program(Box::new(planned)))
+        let runner = ProgramMoves::row_major(&program, budget)?.runner(device)?;
+        Ok(SpanPlan::Program(Box::new(runner)))
     }
 }

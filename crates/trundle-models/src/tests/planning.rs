@@ -59,7 +59,7 @@ impl Sketch {
         (0..times).fold(TensorId(0), |id, _| self.joined(0, &[id, id]))
     }
 
-    fn planned(mut self, outputs: &[TensorId], budget: Budget) -> Planned {
+    fn planned(mut self, outputs: &[TensorId], budget: &Budget) -> Planned {
         outputs.iter().for_each(|output| self.program.output(*output).unwrap());
         let info = |index| TensorInfo { element: self.element, name: format!("t{index}") };
         let infos = (0..self.program.tensors().len()).map(info).collect();
@@ -69,7 +69,7 @@ impl Sketch {
     }
 
     fn plan(self, outputs: &[TensorId]) -> Planned {
-        self.planned(outputs, Device::default().budget())
+        self.planned(outputs, &Device::default().budget())
     }
 }
 
@@ -85,12 +85,15 @@ impl Planned {
 
     fn boxes(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        parts.filter_map(|part| part.work.as_ref()).map(|work| work.blocks().len()).sum()
+        parts
+            .filter_map(|part| self.planned.program().move_of(part))
+            .map(|work| work.blocks().len())
+            .sum()
     }
 
     fn in_tiles(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        parts.filter(|part| part.work.is_none()).count()
+        parts.filter(|part| self.planned.program().move_of(part).is_none()).count()
     }
 
     /// Runs the plan and compares with the model.
@@ -167,7 +170,7 @@ fn permuted(sizes: &[usize], in_tiles: bool) -> Planned {
     let order: Vec<TensorId> = (0..parts).map(|at| cut[at * 37 % parts]).collect();
     let last = sketch.joined(1, &order);
     let directly = if in_tiles { 16 } else { 1 << 16 };
-    sketch.planned(&[last], Budget { few: 16, directly, ..Device::default().budget() })
+    sketch.planned(&[last], &Budget { few: 16, directly, ..Device::default().budget() })
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn too_many_boxes_are_moved_element_in_tiles() {
         let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
         let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));
         let budget = Budget { few: 1, directly: 1, ..Device::default().budget() };
-        let planned = sketch.planned(&[rolled], budget);
+        let planned = sketch.planned(&[rolled], &budget);
         assert_eq!(planned.in_tiles(), 1, "{}", planned.planned);
         planned.is_right();
     }
@@ -264,7 +267,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         last = sketch.reshaped(last, &[64, 4]);
     }
     let budget = Budget { few: 1, directly: 4, ..Device::default().budget() };
-    let planned = sketch.planned(&[last], budget);
+    let planned = sketch.planned(&[last], &budget);
     assert!(planned.passes() > 2, "{}", planned.planned);
     let read: Vec<TensorId> = planned
         .planned

@@ -4,12 +4,13 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use trundle::ops::{IndexMode, Operand, PutAlongAxis, Take, TakeAlongAxis};
+use trundle::{Program, TensorId};
 
 use super::{AxisOrNone, axis_or_axes};
 use crate::array::Class;
-use crate::assembled::{Assembly, assembled};
+use crate::assembled::assembled;
 use crate::direct_gather::DirectGather;
-use crate::error::{axis_out_of_range, refused};
+use crate::error::axis_out_of_range;
 use crate::integer_array::{Bools, IntegerArray};
 use crate::moved::moved;
 use crate::numbers;
@@ -298,11 +299,9 @@ pub(crate) fn put_along_axis<'py>(
     let indices = indices.indices(py, "indices")?;
     let operands = [Operand::Previous, Operand::Named("values".to_owned())];
     let put = PutAlongAxis::new(operands, axis, indices);
-    let inputs = [read, values];
-    let assembly =
-        Assembly::new(&inputs, |program, given| put.add_to(program, [given[0], given[1]]));
-    let assembly = assembly.map_err(|error| refused(py, &error))?;
-    assembled(py, &assembly, Some(out.unwrap_or(x)), threads)?;
+    let program =
+        |program: &mut Program, given: &[TensorId]| put.add_to(program, [given[0], given[1]]);
+    assembled(py, &[read, values], program, Some(out.unwrap_or(x)), threads)?;
     Ok(out.cloned())
 }
 

@@ -6,8 +6,7 @@ use trundle::{IndexMap, Program, Shape, TensorId};
 
 use super::AxisOrNone;
 use crate::array::Class;
-use crate::assembled::{Assembly, assembled};
-use crate::error::refused;
+use crate::assembled::assembled;
 use crate::numbers;
 use crate::tensor::Tensor;
 
@@ -80,8 +79,7 @@ pub(crate) fn concatenate<'py>(
             program.joined(0, &rows)
         }
     };
-    let assembly = Assembly::new(&tensors, program).map_err(|error| refused(py, &error))?;
-    assembled(py, &assembly, out, numbers::threads(threads)?)
+    assembled(py, &tensors, program, out, numbers::threads(threads)?)
 }
 
 /// Stacks arrays of one shape along a new axis.
@@ -135,8 +133,7 @@ pub(crate) fn stack<'py>(
     let axis = axis.map_or(Ok(0), |axis| numbers::axis("axis", axis, rank))?;
     let axis = usize::try_from(axis).unwrap_or_default();
     let program = |program: &mut Program, given: &[TensorId]| program.stacked(axis, given);
-    let assembly = Assembly::new(&tensors, program).map_err(|error| refused(py, &error))?;
-    assembled(py, &assembly, out, numbers::threads(threads)?)
+    assembled(py, &tensors, program, out, numbers::threads(threads)?)
 }
 
 /// All arrays must have the kind and dtype of the first one.

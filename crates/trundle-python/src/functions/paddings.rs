@@ -4,12 +4,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use smallvec::SmallVec;
-use trundle::Shape;
 use trundle::ops::{Kind, Pad};
+use trundle::{Error, Program, Shape, TensorId};
 
 use crate::array::Class;
-use crate::assembled::{Assembly, assembled};
-use crate::error::refused;
+use crate::assembled::assembled;
 use crate::integer_array::IntegerArray;
 use crate::memory::PerAxis;
 use crate::moved::moved;
@@ -109,8 +108,7 @@ fn by_constants<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let width = x.memory.width;
-    let inputs = [x];
-    let assembly = Assembly::new(&inputs, |program, given| {
+    let program = |program: &mut Program, given: &[TensorId]| {
         let mut padded = given[0];
         for (at, count) in widths.iter().enumerate().filter(|(_, count)| **count > 0) {
             let (axis, is_behind) = (at / 2, at % 2 == 1);
@@ -121,10 +119,9 @@ fn by_constants<'py>(
             let parts = if is_behind { [padded, block] } else { [block, padded] };
             padded = program.joined(axis, &parts)?;
         }
-        Ok(padded)
-    });
-    let assembly = assembly.map_err(|error| refused(py, &error))?;
-    assembled(py, &assembly, out, threads)
+        Ok::<_, Error>(padded)
+    };
+    assembled(py, &[x], program, out, threads)
 }
 
 enum Around {

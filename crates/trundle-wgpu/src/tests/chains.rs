@@ -1,8 +1,8 @@
 //! Compares random chains with the CPU backend.
 
 use proptest::test_runner::TestCaseError;
-use trundle::lowering::{Device, PlannedProgram, Runner};
-use trundle::{Chain, DType, Plan, Shape, Width};
+use trundle::lowering::Runner;
+use trundle::{Chain, DType, Plan, ProgramPlan, Shape, Width};
 use trundle_core::Backend;
 use trundle_testing::cases::any_widths;
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
@@ -47,10 +47,10 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
         let program = chain.program(&inputs, DType::F32).unwrap();
         let bytes: Vec<Vec<u8>> =
             (0..inputs.len()).map(|at| noise(4 * shape.elements() + at).split_off(at)).collect();
-        let on_cpu = PlannedProgram::new(Device::default(), &program).unwrap();
+        let on_cpu = ProgramPlan::row_major(&program, None).unwrap();
         let inputs: Vec<&[u8]> = bytes.iter().map(|bytes| &bytes[..]).collect();
         let expected = on_cpu.run_new(&inputs, |_| ()).unwrap();
-        let on_gpu = PlannedProgram::new(device.clone(), &program).unwrap();
+        let on_gpu = ProgramPlan::on(device.clone(), &program, &device.budget()).unwrap();
         let buffers: Vec<_> = bytes.iter().map(|bytes| device.buffer_of(bytes).unwrap()).collect();
         let inputs: Vec<&DeviceBuffer> = buffers.iter().map(|buffer| &**buffer).collect();
         let made = on_gpu.run_new(&inputs, |_| ()).unwrap();

@@ -5,4 +5,4 @@ pub mod plan_cache;
 
 pub use crate::functions::check_dtype;
 pub use trundle_core::{check_shape, check_sizes, fingerprint};
-pub use trundle_cpu::{Planner, give_freed_memory_back, prefer_large_pages};
+pub use trundle_cpu::{give_freed_memory_back, prefer_large_pages};

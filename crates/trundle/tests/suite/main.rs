@@ -7,7 +7,6 @@ mod chains_of_several;
 mod einops;
 mod functions;
 mod in_place;
-mod planned_programs;
 mod program_plans;
 mod repeated;
 mod runner;

@@ -21,12 +21,12 @@ fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
     Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
 }
 
-fn step(source: BufferId, target: BufferId, work: &Move) -> Step<Moves<'_>> {
-    Step { source, target, work: Moves::One(work) }
+fn step(source: BufferId, target: BufferId, work: &Move) -> Step<Moves> {
+    Step { source, target, work: Moves::One(work.clone()) }
 }
 
 fn runner<B: Backend>(backend: B, steps: &[(BufferId, BufferId, Move)]) -> Result<Runner<B>> {
-    let steps: Vec<Step<Moves<'_>>> =
+    let steps: Vec<Step<Moves>> =
         steps.iter().map(|(source, target, work)| step(*source, *target, work)).collect();
     Runner::new(backend, &steps, &[])
 }

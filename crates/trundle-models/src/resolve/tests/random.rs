@@ -346,7 +346,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
         let asked = [count - 1, usize::try_from(seed).unwrap() % count];
         sketch.model.outputs = asked.map(|node| sketch.model.outputs[node].clone()).to_vec();
         let (model, inputs) = (sketch.resolve().unwrap(), sketch.inputs());
-        for (number, budget) in budgets().into_iter().enumerate() {
+        for (number, budget) in budgets().iter().enumerate() {
             let planned =
                 PlannedModel::within(model.clone(), budget, Device::new(Some(1))).unwrap();
             let outputs = planned.run(&inputs, &mut |_| ()).unwrap();
@@ -356,7 +356,8 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             }
             passes[number] += planned.passes().len();
             let parts = planned.passes().iter().flat_map(|pass| &pass.parts);
-            in_tiles[number] += parts.filter(|part| part.work.is_none()).count();
+            in_tiles[number] +=
+                parts.filter(|part| planned.program().move_of(part).is_none()).count();
         }
     }
     assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
