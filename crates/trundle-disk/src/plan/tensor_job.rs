@@ -7,11 +7,12 @@ use trundle::{Chain, PlanError, Shape};
 use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
-    Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
     UndecodedTensor,
 };
 
 use crate::error::{Error, Problem};
+use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::encoded::{EncodedChunks, UNDECODED_CHUNK_BYTES};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
@@ -191,7 +192,9 @@ pub(crate) struct Unplanned {
     map: Option<IndexMap>,
     /// The default chunk sizes, if the caller gave them.
     chunk: Option<Vec<usize>>,
-    /// The encoding of the single source, with its axes in the order of the output.
+    /// The chunk sizes of the single source along the axes of the output; `None` if the output has other axes.
+    source_chunk: Option<Vec<usize>>,
+    /// The encoding of the single source, as the format keeps it, with its axes in the order of the output.
     encoding: Option<Encoding>,
     annotations: Annotations,
 }
@@ -250,11 +253,16 @@ impl Unplanned {
             encoded: None,
             undecoded: None,
         };
+        let source_chunk = header.chunk.as_ref().zip(axes.as_ref());
+        let source_chunk = source_chunk
+            .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
+        let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
         Ok(Unplanned {
             job,
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
-            encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
+            source_chunk,
+            encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
             annotations: header.annotations.of_axes(axes.as_deref()),
         })
     }
@@ -282,6 +290,7 @@ impl Unplanned {
         output: &Assembled<'_>,
         inputs: &[JobInput],
         first: usize,
+        format: &Format,
     ) -> Result<Unplanned, Error> {
         let arrangements: Vec<Arrangement<'_>> = inputs.iter().map(JobInput::arrangement).collect();
         let refused = |error| Error::of(output.name, error);
@@ -313,7 +322,8 @@ impl Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
-            encoding: output.encoding.clone(),
+            source_chunk: None,
+            encoding: output.encoding.as_ref().and_then(|encoding| format.encoding(encoding)),
             annotations: output.annotations.clone(),
         })
     }
@@ -335,6 +345,11 @@ impl Unplanned {
         (&self.job.name, &self.annotations)
     }
 
+    /// Returns the indices of the job's inputs.
+    pub(crate) fn inputs(&self) -> &[usize] {
+        &self.job.inputs
+    }
+
     pub(crate) fn dtype(&self) -> trundle_core::DType {
         self.job.element.dtype()
     }
@@ -345,21 +360,28 @@ impl Unplanned {
         format: &Format,
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
-        if !format.is_folder() {
-            let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
-            if *metadata_only {
-                let why = format!("metadata only: format {} has no chunks to copy", format.name());
-                return Err(Error::from(Problem::Chunks(why)));
+        let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
+        let name = format.name();
+        let refused = |why: String| Err(Error::from(Problem::Chunks(why)));
+        match format.chunks() {
+            Some(ChunkFormat::Zarr) => {}
+            _ if *metadata_only => {
+                return refused(format!("metadata only: format {name} has no chunks to copy"));
             }
-            if chunks.is_none() && shards.is_none() && codecs.is_none() {
+            Some(ChunkFormat::Hdf5) if shards.is_some() => {
+                return refused("HDF5 has no shards: leave out --shards".to_owned());
+            }
+            Some(ChunkFormat::Hdf5) => {}
+            None if chunks.is_none() && shards.is_none() && codecs.is_none() => {
                 return Ok(Chunking::default());
             }
-            let why = match format.leaves_out_chunks() {
-                true => "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result"
-                    .to_owned(),
-                false => format!("format {} has no chunks", format.name()),
+            None => return refused(format!("format {name} has no chunks")),
+        }
+        if chunks.as_ref().is_some_and(ChunkSizes::is_none) {
+            return match format.is_folder() {
+                true => refused("a Zarr store has chunks: -1 is a chunk for the whole axis".to_owned()),
+                false => Ok(Chunking::default()),
             };
-            return Err(Error::from(Problem::Chunks(why)));
         }
         if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
@@ -367,6 +389,7 @@ impl Unplanned {
         let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.job.name);
         let brought = self.chunk.clone().or_else(|| self.job.movement.chunk());
+        let brought = brought.map(|chunk| self.beyond_edges(chunk));
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -376,6 +399,7 @@ impl Unplanned {
             }
         };
         let shard = match &options.shards {
+            Some(asked) if asked.is_none() => None,
             None if options.chunks.is_some() => None,
             None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
@@ -393,6 +417,17 @@ impl Unplanned {
         let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
         let codecs = options.codecs.as_ref().or(brought).cloned();
         Ok(Chunking { chunk, shard, order: None, codecs })
+    }
+
+    /// Restores the size of source chunks that are longer than an unlimited axis.
+    fn beyond_edges(&self, mut chunk: Vec<usize>) -> Vec<usize> {
+        let sizes = self.job.out_shape.sizes();
+        for (axis, source) in self.source_chunk.iter().flatten().enumerate() {
+            if self.annotations.is_unlimited(axis) && chunk[axis] >= sizes[axis] {
+                chunk[axis] = chunk[axis].max(*source);
+            }
+        }
+        chunk
     }
 
     /// Returns the chunks of the single source, with its order of the elements in a chunk. A chunk may be longer than

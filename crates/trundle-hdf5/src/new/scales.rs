@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::attribute::{of_value, references, string, var_strings};
 use super::heap::Heap;
 use super::tree::{NodeKind, Tree};
-use super::{BlockAddresses, Named, NewDataset};
+use super::{BlockAddresses, Named, NewDataset, UNLIMITED};
 use crate::dimensions::NO_COORDINATE;
 use crate::error::Error;
 
@@ -51,6 +51,16 @@ impl Scales {
         let mut used: Vec<usize> = used.into_iter().collect();
         used.sort_unstable();
         scales.ids = used.into_iter().enumerate().map(|(id, at)| (at, id)).collect();
+        // A dimension is unlimited if an axis of a dataset is.
+        for (at, list) in &found {
+            let NodeKind::Dataset(index) = tree.nodes[*at].kind else { continue };
+            let axes = list.iter().zip(&datasets[index].max_sizes);
+            for (scale, _) in axes.filter(|(_, most)| **most == UNLIMITED) {
+                if let NodeKind::Dimension { is_unlimited, .. } = &mut tree.nodes[*scale].kind {
+                    *is_unlimited = true;
+                }
+            }
+        }
         // Scales themselves have no scales.
         found.retain(|(at, _)| !scales.ids.contains_key(at));
         scales.lists = found.into_iter().collect();
@@ -107,7 +117,8 @@ impl Wanted {
         match self {
             Wanted::Is(at) => Ok(at),
             Wanted::New(path, size) => {
-                tree.find(&path).map_or_else(|| tree.add(&path, NodeKind::Dimension(size)), Ok)
+                let new = NodeKind::Dimension { size, is_unlimited: false };
+                tree.find(&path).map_or_else(|| tree.add(&path, new), Ok)
             }
         }
     }
@@ -136,7 +147,7 @@ fn wanted(
         };
         let is_scale = match tree.nodes[at].kind {
             NodeKind::Dataset(index) => is_coordinate(&datasets[index], name, size),
-            NodeKind::Dimension(known) => known == size,
+            NodeKind::Dimension { size: known, .. } => known == size,
             NodeKind::Group(_) => false,
         };
         if is_scale {
