@@ -75,6 +75,11 @@ trundle_core::fingerprint!(struct ChunkedTensor {
 });
 
 impl ChunkedTensor {
+    /// Returns the metadata.
+    pub fn annotations(&self) -> &Annotations {
+        &self.annotations
+    }
+
     /// Returns the sizes of one write: a shard, or a chunk if there are no shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)

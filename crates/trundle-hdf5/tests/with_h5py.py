@@ -60,6 +60,14 @@ def same(found, expected):
     assert np.array_equal(found, expected), (found, expected)
 
 
+def stored(dataset):
+    """Return the filters of a dataset as trundle keeps them: with deflate of level 4 instead of filters that it only reads."""
+    compression = (dataset.compression, dataset.compression_opts)
+    if dataset.compression == "lzf" or dataset.scaleoffset is not None:
+        compression = ("gzip", 4)
+    return compression, dataset.shuffle, dataset.fletcher32
+
+
 def dataset(rng, group, name):
     """Write a random dataset and return its contents."""
     dtype = np.dtype(rng.choice(TYPES))
@@ -98,8 +106,8 @@ def dataset(rng, group, name):
 
 
 def chain(rng, axes):
-    """Return a random chain, and a function that does the same with numpy."""
-    stages, moves = [], []
+    """Return a random chain, a function that does the same with numpy, and the source axis of each axis."""
+    stages, moves, axes_of = [], [], list(range(axes))
     for _ in range(rng.randint(1, 3)):
         kind = rng.choice(["flip", "roll", "transpose"])
         axis = rng.randrange(axes)
@@ -114,11 +122,12 @@ def chain(rng, axes):
             order = rng.sample(range(axes), axes)
             stages.append(f"transpose({','.join(map(str, order))})")
             moves.append(lambda x, order=order: np.transpose(x, order))
+            axes_of = [axes_of[axis] for axis in order]
     def move(x):
         for each in moves:
             x = each(x)
         return x
-    return " | ".join(stages), move
+    return " | ".join(stages), move, axes_of
 
 
 def reads(rng, trundle, folder):
@@ -146,7 +155,7 @@ def reads(rng, trundle, folder):
     name = rng.choice(list(expected))
     values = expected[name]
     if values.ndim:
-        stages, move = chain(rng, values.ndim)
+        stages, move, _ = chain(rng, values.ndim)
         out = folder / "moved.npy"
         small = ["--max-mem", "1M"] if rng.random() < 0.5 else []
         run(trundle, "apply", path, stages, "--tensor", name, "--only", "-o", out, "--force", *small)
@@ -159,23 +168,41 @@ def writes(rng, trundle, folder, path, expected):
     """Check that h5py reads a file that the program wrote."""
     out = folder / rng.choice(["out.h5", "out.nc"])
     if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
-        stages, move = chain(rng, next(iter(expected.values())).ndim)
+        stages, move, axes_of = chain(rng, next(iter(expected.values())).ndim)
     else:
-        stages, move = None, lambda x: x
+        stages, move, axes_of = None, lambda x: x, None
     command = ["apply", path, stages] if stages else ["convert", path]
-    run(trundle, *command, "-o", out, "--force", "--verify")
-    with h5py.File(out) as file:
+    small = ["--max-mem", "4M"] if rng.random() < 0.5 else []
+    run(trundle, *command, "-o", out, "--force", "--verify", *small)
+    with h5py.File(out) as file, h5py.File(path) as source:
         found = []
         file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
         assert sorted(found) == sorted(expected), (found, expected.keys())
         for name, values in expected.items():
             moved = move(values)
             same(np.array(file[name][()], file[name].dtype), moved)
-            assert file[name].chunks is None
+            made, given = file[name], source[name]
+            assert (made.chunks is None) == (given.chunks is None), (made.chunks, given.chunks)
+            if given.chunks and 0 not in given.shape:
+                of = axes_of or range(given.ndim)
+                assert stored(made) == stored(given), (stored(made), stored(given))
+                assert made.maxshape == tuple(given.maxshape[axis] for axis in of), (made.maxshape, given.maxshape)
+                if not stages or "roll" not in stages:
+                    chunks = [given.chunks[axis] for axis in of]
+                    assert [*made.chunks] == chunks or "flip" in (stages or ""), (made.chunks, chunks)
             if "text" in file[name].attrs:
                 said(file[name].attrs)
         said(file.attrs)
     run(trundle, "cmp", out, out)
+    with h5py.File(out, "a") as file:
+        # The library can add to what the program wrote.
+        for name in found:
+            if file[name].maxshape and file[name].maxshape[0] is None:
+                last = file[name].shape[0]
+                file[name].resize(last + 7, axis=0)
+                assert np.all(file[name][last:] == file[name].fillvalue), name
+                file[name][last:] = expected[name].flat[0]
+                same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
 
 
 def netcdf(rng, trundle, folder):

@@ -21,7 +21,7 @@ use crate::plan::io_plan::{Resources, SMALL_BYTES};
 use crate::plan::left_out::LeftOut;
 use crate::plan::measurements::Measurements;
 use crate::plan::storage::Rates;
-use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
+use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned, check_chunk_options};
 
 /// A tensor of a file, and the operators to apply to it.
 #[derive(Clone, Debug)]
@@ -246,6 +246,7 @@ impl Job {
             unplanned.push(Unplanned::undecoded(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
         }
+        check_chunk_options(format, options)?;
         if format.chunks().is_some() {
             check_axes_with_sizes(&unplanned, options)?;
         }
@@ -368,8 +369,7 @@ impl Job {
     }
 
     fn encoding(&self) -> u64 {
-        let each = self.tensors.iter().enumerate();
-        let each = each.filter_map(|(at, tensor)| Some((tensor, self.skeleton.chunked_tensor(at)?)));
+        let each = self.tensors.iter().filter_map(|tensor| Some((tensor, tensor.chunked()?)));
         let encoded = each.filter(|(tensor, _)| tensor.encoded().is_none());
         let picoseconds = |(tensor, chunked): (&TensorJob, &ChunkedTensor)| {
             tensor.out_bytes().saturating_mul(chunked.codecs().encoding_picoseconds())
@@ -392,11 +392,6 @@ impl Job {
     /// Returns the size of the output in bytes.
     pub fn bytes(&self) -> u64 {
         self.skeleton.bytes()
-    }
-
-    /// Returns the chunks in which each tensor of the output is written; `None` for a tensor without chunks.
-    pub fn chunks(&self) -> impl Iterator<Item = Option<&ChunkedTensor>> {
-        (0..self.tensors.len()).map(|at| self.skeleton.chunked_tensor(at))
     }
 
     /// Returns whether the output is a Zarr store.

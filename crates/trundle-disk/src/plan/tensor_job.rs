@@ -34,8 +34,8 @@ pub struct TensorJob {
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
-    /// The sizes of a written chunk, or of a shard if there are shards; `None` if the output is not chunked.
-    at_once: Option<Vec<usize>>,
+    /// The chunks of the output; `None` if the output is not chunked.
+    chunked: Option<Box<ChunkedTensor>>,
     /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
     /// The tensor if it is copied as it is stored. The movement then has one byte for each chunk.
@@ -49,7 +49,7 @@ impl TensorJob {
         let file_passes = if self.is_undecoded() && self.units() > 0 {
             vec![self.movement.whole_pass()]
         } else {
-            let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
+            let planned = self.movement.io_plan(self.chunked().map(ChunkedTensor::at_once), resources);
             planned.map_err(|error| error.within(&self.name))?
         };
         Ok(TensorJob { file_passes, ..self })
@@ -79,6 +79,11 @@ impl TensorJob {
     /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
         self.undecoded.as_ref().map_or(&self.out_shape, |undecoded| &undecoded.header.shape)
+    }
+
+    /// Returns the chunks of the output; `None` if the output is not chunked.
+    pub fn chunked(&self) -> Option<&ChunkedTensor> {
+        self.chunked.as_deref()
     }
 
     /// Returns the order of the elements in the output.
@@ -249,7 +254,7 @@ impl Unplanned {
             file_passes: Vec::new(),
             out_shape,
             out_order,
-            at_once: None,
+            chunked: None,
             encoded: None,
             undecoded: None,
         };
@@ -314,7 +319,7 @@ impl Unplanned {
             movement,
             file_passes: Vec::new(),
             out_order: Order::RowMajor,
-            at_once: None,
+            chunked: None,
             encoded: None,
             undecoded: None,
         };
@@ -354,34 +359,16 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit.
+    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit. The
+    /// options must be [allowed](check_chunk_options).
     pub(crate) fn chunking(
         &self,
         format: &Format,
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
-        let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
-        let name = format.name();
-        let refused = |why: String| Err(Error::from(Problem::Chunks(why)));
-        match format.chunks() {
-            Some(ChunkFormat::Zarr) => {}
-            _ if *metadata_only => {
-                return refused(format!("metadata only: format {name} has no chunks to copy"));
-            }
-            Some(ChunkFormat::Hdf5) if shards.is_some() => {
-                return refused("HDF5 has no shards: leave out --shards".to_owned());
-            }
-            Some(ChunkFormat::Hdf5) => {}
-            None if chunks.is_none() && shards.is_none() && codecs.is_none() => {
-                return Ok(Chunking::default());
-            }
-            None => return refused(format!("format {name} has no chunks")),
-        }
-        if chunks.as_ref().is_some_and(ChunkSizes::is_none) {
-            return match format.is_folder() {
-                true => refused("a Zarr store has chunks: -1 is a chunk for the whole axis".to_owned()),
-                false => Ok(Chunking::default()),
-            };
+        let is_contiguous = options.chunks.as_ref().is_some_and(ChunkSizes::is_none);
+        if format.chunks().is_none() || is_contiguous {
+            return Ok(Chunking::default());
         }
         if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
@@ -486,8 +473,8 @@ impl Unplanned {
         metadata_only: bool,
     ) -> Result<TensorJob, Error> {
         let encoded = self.encoded(chunked, inputs);
-        let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
-        let mut job = TensorJob { at_once, ..self.job };
+        let chunked = chunked.cloned().map(Box::new);
+        let mut job = TensorJob { chunked, ..self.job };
         job.encoded = match encoded {
             // Without elements there is nothing to copy.
             Err(why) if (metadata_only || job.is_undecoded()) && job.out_shape.elements() > 0 => {
@@ -516,6 +503,32 @@ impl Unplanned {
         let source = inputs[*input].tensor().ok_or_else(several)?;
         EncodedChunks::of(map, &source.header, chunked)
     }
+}
+
+/// Checks that a file of `format` can have the requested chunks.
+///
+/// # Errors
+/// [`Error`] with the reason if it cannot.
+pub(crate) fn check_chunk_options(format: &Format, options: &PlanOptions) -> Result<(), Error> {
+    let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
+    let (name, is_none) = (format.name(), chunks.as_ref().is_some_and(ChunkSizes::is_none));
+    let is_asked = chunks.is_some() || shards.is_some() || codecs.is_some();
+    let why = match format.chunks() {
+        Some(ChunkFormat::Zarr) if is_none => {
+            "a Zarr store has chunks: -1 is a chunk for the whole axis".to_owned()
+        }
+        Some(ChunkFormat::Zarr) => return Ok(()),
+        _ if *metadata_only => {
+            format!("metadata only: format {name} has no chunks to copy")
+        }
+        None if is_asked => format!("format {name} has no chunks"),
+        Some(ChunkFormat::Hdf5) if shards.is_some() => "HDF5 has no shards".to_owned(),
+        Some(ChunkFormat::Hdf5) if is_none && codecs.as_ref().is_some_and(|own| !own.is_none()) => {
+            "contiguous data has no codecs: leave out --codec or --chunks none".to_owned()
+        }
+        None | Some(ChunkFormat::Hdf5) => return Ok(()),
+    };
+    Err(Error::from(Problem::Chunks(why)))
 }
 
 #[derive(Clone, Debug, Default)]

@@ -54,7 +54,8 @@ impl Scales {
         // A dimension is unlimited if an axis of a dataset is.
         for (at, list) in &found {
             let NodeKind::Dataset(index) = tree.nodes[*at].kind else { continue };
-            let axes = list.iter().zip(&datasets[index].max_sizes);
+            let dataset = Some(&datasets[index]).filter(|dataset| dataset.chunks.is_some());
+            let axes = list.iter().zip(dataset.map(|own| &own.max_sizes[..]).unwrap_or_default());
             for (scale, _) in axes.filter(|(_, most)| **most == UNLIMITED) {
                 if let NodeKind::Dimension { is_unlimited, .. } = &mut tree.nodes[*scale].kind {
                     *is_unlimited = true;
