@@ -7,7 +7,7 @@ use trundle::lowering::{AxisMap, Layer, Move};
 use trundle::tuning::{self, Used};
 use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan, Shape};
 use trundle_disk::{Job, TensorJob, Wanted};
-use trundle_formats::{ChunkFormat, Format, Header, Order, Shown};
+use trundle_formats::{Header, Order, Shown};
 
 use crate::decide::{Decided, Decision};
 use crate::failure::Failure;
@@ -198,7 +198,7 @@ impl Decided {
         if let Some(output) = self.outputs.first() {
             lines.push_str(&format!("  {}\n", destination(output, self.format)));
         }
-        let chunks = job.tensors().iter().filter_map(|tensor| chunks_line(tensor, self.format));
+        let chunks = job.tensors().iter().filter_map(chunks_line);
         lines.push_str(&lines_text(chunks));
         if job.codecs_not_kept().next().is_some() {
             lines.push_str(&format!("  {}\n", not_kept(job.codecs_not_kept())));
@@ -362,11 +362,10 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Describes the chunks of a tensor of the output; `None` if it has none.
-fn chunks_line(tensor: &TensorJob, format: &Format) -> Option<String> {
+fn chunks_line(tensor: &TensorJob) -> Option<String> {
     let chunked = tensor.chunked().filter(|_| !tensor.is_undecoded())?;
     let annotations = chunked.annotations();
-    let is_unlimited =
-        |axis: &usize| format.chunks() == Some(ChunkFormat::Hdf5) && annotations.is_unlimited(*axis);
+    let is_unlimited = |axis: &usize| annotations.is_unlimited(*axis);
     let name = |axis: usize| match annotations.dimension_names.get(axis) {
         Some(Some(name)) => Shown(name).to_string(),
         _ => format!("axis {axis}"),
@@ -527,6 +526,9 @@ pub fn header_report(header: &Header) -> Value {
     }
     if let Some(encoding) = &header.encoding {
         report["codec"] = encoding.codecs.to_string().into();
+        if !encoding.not_kept.is_empty() {
+            report["codecs_not_kept"] = encoding.not_kept[..].into();
+        }
         if let Some(shard) = &encoding.shard {
             report["shard"] = shard[..].into();
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use trundle_core::Shape;
 
 use crate::names::check_unique;
-use crate::{Annotations, Blob, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
+use crate::{Annotations, Blob, ChunkFormat, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it, without its data.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,7 @@ pub struct Described<'a> {
 /// tensor has only the part inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
+    pub(crate) format: ChunkFormat,
     /// The path of the array in the file; empty if the file is the array.
     pub(crate) path: String,
     pub(crate) sizes: Vec<usize>,
@@ -61,6 +62,7 @@ pub struct ChunkedTensor {
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
+    format,
     path,
     sizes,
     chunk,
@@ -109,7 +111,8 @@ impl ChunkedTensor {
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
-            encoding.as_written && encoding.codecs == self.codecs && fill == Some(&self.fill())
+            let is_same = encoding.format == self.format && encoding.codecs == self.codecs;
+            encoding.as_written && is_same && fill == Some(&self.fill())
         })
     }
 

@@ -211,11 +211,12 @@ def netcdf(rng, trundle, folder):
     import xarray
 
     path = folder / "n.nc"
-    sizes = {"time": rng.randint(1, 9), "lat": rng.randint(1, 9), "lon": rng.randint(1, 9), "none": 2}
+    sizes = {"time": rng.randint(0, 9), "lat": rng.randint(1, 9), "lon": rng.randint(1, 9), "none": 2}
+    unlimited = {name for name in sizes if name == "time" or rng.random() < 0.2}
     with netCDF4.Dataset(path, "w") as file:
         file.title = "a title"
         for name, size in sizes.items():
-            file.createDimension(name, None if name == "time" else size)
+            file.createDimension(name, None if name in unlimited else size)
         for name in ["time", "lat", "lon"]:
             made = file.createVariable(name, "f8", (name,))
             made.units = "days since 2000-01-01" if name == "time" else "degrees"
@@ -224,7 +225,10 @@ def netcdf(rng, trundle, folder):
             names = rng.sample(list(sizes), rng.randint(1, 4))
             packed = rng.random() < 0.5
             fill = rng.choice([None, -9, float("nan")]) if not packed else -32768
-            options = {"zlib": True, "complevel": 1, "shuffle": True} if rng.random() < 0.5 else {}
+            options = {"zlib": True, "complevel": rng.randint(1, 9)} if rng.random() < 0.5 else {}
+            options.update(shuffle=rng.random() < 0.5, fletcher32=rng.random() < 0.3)
+            if rng.random() < 0.5:
+                options["chunksizes"] = [rng.randint(1, max(sizes[name], 1)) for name in names]
             made = file.createVariable(
                 f"v{at}", "i2" if packed else rng.choice(["f4", "f8"]), names, fill_value=fill, **options
             )
@@ -235,15 +239,42 @@ def netcdf(rng, trundle, folder):
                 made.scale_factor, made.add_offset = 0.25, 10.0
             shape = [sizes[name] for name in names]
             values = elements(rng, "i2", shape).astype(made.dtype) % 100
-            if fill is not None:
+            if fill is not None and values.size:
                 values.flat[0] = fill
             made[:] = values
+    with netCDF4.Dataset(path) as file:
+        # An unlimited dimension without data has no length.
+        sizes = {name: made.size for name, made in file.dimensions.items()}
     expected = xarray.open_dataset(path, decode_times=False).load()
     for out in [folder / "n.zarr", folder / "again.nc"]:
         run(trundle, "convert", path, "-o", out, "--force")
         kind = {"engine": "zarr", "consolidated": False} if out.suffix == ".zarr" else {}
         found = xarray.open_dataset(out, decode_times=False, **kind).load()
         xarray.testing.assert_identical(found, expected)
+    alike(path, folder / "again.nc")
+    if all(sizes.values()):
+        dims = rng.sample(list(sizes), rng.randint(1, 4))
+        run(trundle, "flip", path, "--dims", ",".join(dims), "-o", folder / "flipped.nc", "--force", "--verify")
+        alike(path, folder / "flipped.nc", dims)
+
+
+def alike(path, other, moved=()):
+    """Check that netCDF4 sees the same dimensions, filters and, along axes that were not moved, chunks."""
+    import netCDF4
+
+    with netCDF4.Dataset(path) as one, netCDF4.Dataset(other) as two:
+        dimensions = [
+            {name: (made.size, made.isunlimited()) for name, made in file.dimensions.items()} for file in [one, two]
+        ]
+        used = {name for made in one.variables.values() for name in made.dimensions}
+        expected = {name: size for name, size in dimensions[0].items() if name in used}
+        assert dimensions[1] == expected, dimensions
+        for name, made in one.variables.items():
+            assert made.filters() == two[name].filters(), (name, made.filters(), two[name].filters())
+            chunks, found = made.chunking(), two[name].chunking()
+            assert (chunks == "contiguous") == (found == "contiguous"), (name, chunks, found)
+            for axis, size, own in zip(made.dimensions, chunks, found) if chunks != "contiguous" else []:
+                assert axis in moved or size == own, (name, chunks, found)
 
 
 def main():

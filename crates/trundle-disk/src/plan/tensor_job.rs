@@ -406,12 +406,13 @@ impl Unplanned {
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// Restores the size of source chunks that are longer than an unlimited axis.
+    /// Restores the size of source chunks that are longer than an axis that can grow.
     fn beyond_edges(&self, mut chunk: Vec<usize>) -> Vec<usize> {
-        let sizes = self.job.out_shape.sizes();
-        for (axis, source) in self.source_chunk.iter().flatten().enumerate() {
-            if self.annotations.is_unlimited(axis) && chunk[axis] >= sizes[axis] {
-                chunk[axis] = chunk[axis].max(*source);
+        let axes = self.job.out_shape.iter().zip(&self.annotations.max_sizes);
+        let axes = axes.zip(self.source_chunk.iter().flatten()).zip(&mut chunk);
+        for (((size, most), source), chunk) in axes {
+            if *most > *size as u64 && *chunk >= *size {
+                *chunk = (*source).max(*chunk);
             }
         }
         chunk

@@ -9,7 +9,7 @@ use crate::chunked::{bytes_of_chunks, usable};
 use crate::names::check_relative;
 use crate::skeleton::{check_names, chunk_of, is_whole};
 use crate::stored_dtype::ByteOrder;
-use crate::{AXES_KEY, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType, attributes};
+use crate::{AXES_KEY, ChunkFormat, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType, attributes};
 
 pub(super) fn hdf5(
     tensors: &[Described<'_>],
@@ -91,6 +91,7 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
         return Err(tensor.refused(FORMAT.name, why));
     }
     Ok(Some(ChunkedTensor {
+        format: ChunkFormat::Hdf5,
         path: dataset.path.clone(),
         sizes,
         chunk,

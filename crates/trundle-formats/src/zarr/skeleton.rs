@@ -11,7 +11,7 @@ use crate::format::NewFolder;
 use crate::names::check_relative;
 use crate::skeleton::{self, chunk_bytes, chunk_of, is_whole};
 use crate::stored_dtype::numpy_kind;
-use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
+use crate::{Annotations, Blob, ChunkFormat, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
 /// The largest default chunk in bytes: large enough for disks and codecs, small enough for partial reads.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -121,9 +121,12 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     let codecs = tensor.codecs.cloned().unwrap_or_default();
     codecs::check(&codecs, chunk_bytes(&chunk, width)).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
+    // Every axis of a Zarr array can grow.
+    let annotations = Annotations { max_sizes: Vec::new(), ..annotations };
     let order = tensor.chunk_order.map(<[usize]>::to_vec);
     let undecoded = tensor.undecoded.map(str::to_owned);
     Ok(ChunkedTensor {
+        format: ChunkFormat::Zarr,
         path,
         sizes,
         chunk,
