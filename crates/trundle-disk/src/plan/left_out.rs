@@ -104,7 +104,8 @@ impl LeftOut {
     /// `written` has the annotations of the result; `None` if the result is contiguous.
     fn add_chunks_of(&mut self, header: &Header, written: Option<&Annotations>) {
         let Header { name, shape, chunk, annotations, .. } = header;
-        let Some(chunk) = chunk else { return };
+        // A scalar of HDF5 has no chunks.
+        let Some(chunk) = chunk.as_ref().filter(|chunk| !chunk.is_empty()) else { return };
         if written.is_none() && header.decoding_picoseconds > 0 {
             self.compressed.insert(name.clone());
         } else if written.is_none() && shape.iter().zip(chunk).any(|(size, chunk)| size > chunk) {

@@ -73,6 +73,7 @@ impl<W: ChunkWriter> NewChunks<W> {
         NewChunks { arrays, parts, recent: Recent::default() }
     }
 
+    #[cfg(feature = "hdf5")]
     pub(crate) fn arrays(&self) -> &[WrittenArray<W>] {
         &self.arrays
     }

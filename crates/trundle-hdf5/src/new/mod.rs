@@ -62,6 +62,12 @@ pub struct NewDataset {
     pub fill: Option<Vec<u8>>,
 }
 
+impl NewDataset {
+    fn is_unlimited(&self, axis: usize) -> bool {
+        self.chunks.is_some() && self.max_sizes.get(axis) == Some(&UNLIMITED)
+    }
+}
+
 /// The chunks of a dataset to be written.
 #[derive(Clone, Debug)]
 pub struct NewChunks {
