@@ -206,8 +206,8 @@ pub struct FileSkeleton {
     data_bytes: Vec<usize>,
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
-    /// For each tensor, its chunks, if it has any.
-    chunked: Vec<Option<ChunkedTensor>>,
+    /// The tensors in chunks, each with its index.
+    chunked: Vec<(usize, ChunkedTensor)>,
     /// The path and the attributes (a JSON object) of each group. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
@@ -252,31 +252,29 @@ impl FileSkeleton {
 
     /// Returns the tensors whose data is in chunks.
     pub fn chunked(&self) -> impl Iterator<Item = &ChunkedTensor> {
-        self.chunked.iter().flatten()
+        self.chunked.iter().map(|(_, tensor)| tensor)
     }
 
     /// Returns the tensor with this index; `None` if its data is not in chunks.
     pub fn chunked_tensor(&self, index: usize) -> Option<&ChunkedTensor> {
-        self.chunked.get(index)?.as_ref()
+        let found = self.chunked.binary_search_by_key(&index, |(index, _)| *index);
+        found.ok().map(|at| &self.chunked[at].1)
     }
 
     /// Returns the tensors whose data is in chunks, each with the offset of its data.
-    #[cfg(feature = "hdf5")]
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn chunked_at(&self) -> impl Iterator<Item = (u64, &ChunkedTensor)> {
-        let each = self.data_offsets.iter().zip(&self.chunked);
-        each.filter_map(|(offset, chunked)| Some((*offset, chunked.as_ref()?)))
+        self.chunked.iter().map(|(index, tensor)| (self.data_offsets[*index], tensor))
     }
 
     /// Returns whether the data of a tensor is in chunks, so that the size of the file is not known in advance.
     pub fn has_chunks(&self) -> bool {
-        self.chunked().next().is_some()
+        !self.chunked.is_empty()
     }
 
     /// Returns the size of the file in bytes without the data in chunks.
     pub fn unchunked_bytes(&self) -> u64 {
-        let each = self.chunked.iter().zip(&self.data_bytes);
-        let in_chunks = each.filter(|(chunked, _)| chunked.is_some()).map(|(_, bytes)| *bytes as u64);
-        self.bytes - in_chunks.sum::<u64>()
+        self.bytes - self.chunked.iter().map(|(index, _)| self.data_bytes[*index] as u64).sum::<u64>()
     }
 
     /// Returns the new file as a blob, which encodes chunks. Its temporary files are in the folder `beside`.
@@ -339,9 +337,7 @@ impl FileSkeleton {
     #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
         self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;
-        if let Some(last) = self.chunked.last_mut() {
-            *last = Some(tensor);
-        }
+        self.chunked.push((self.data_offsets.len() - 1, tensor));
         Ok(())
     }
 
@@ -349,7 +345,6 @@ impl FileSkeleton {
         let offset = self.grow(bytes)?;
         self.data_offsets.push(offset);
         self.data_bytes.push(bytes);
-        self.chunked.push(None);
         Ok(())
     }
 
@@ -360,7 +355,8 @@ impl FileSkeleton {
         order.sort_by_key(|at| pushed[*at]);
         self.data_offsets = order.iter().map(|at| self.data_offsets[*at]).collect();
         self.data_bytes = order.iter().map(|at| self.data_bytes[*at]).collect();
-        self.chunked = order.iter().map(|at| self.chunked[*at].take()).collect();
+        self.chunked.iter_mut().for_each(|(index, _)| *index = pushed[*index]);
+        self.chunked.sort_by_key(|(index, _)| *index);
     }
 
     /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and the data of

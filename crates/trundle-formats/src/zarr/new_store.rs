@@ -71,11 +71,10 @@ impl NewStore {
             let new: Vec<NewArray> = new.into_iter().map(new_array).collect();
             create_groups(&*objects, &groups, &new, &undecoded).map_err(written)?;
         }
-        let tensors = skeleton.chunked().zip(skeleton.data_offsets());
-        let arrays = tensors.map(|(tensor, begin)| {
+        let arrays = skeleton.chunked_at().map(|(begin, tensor)| {
             let writer = Writer::new(&objects, tensor, shared.is_none()).map_err(written)?;
             Ok(WrittenArray {
-                begin: *begin,
+                begin,
                 sizes: tensor.sizes.clone(),
                 chunk: tensor.at_once().to_vec(),
                 fill: tensor.fill(),
