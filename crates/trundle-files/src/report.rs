@@ -370,7 +370,8 @@ fn chunks_line(tensor: &TensorJob) -> Option<String> {
         Some(Some(name)) => Shown(name).to_string(),
         _ => format!("axis {axis}"),
     };
-    let unlimited: Vec<String> = (0..chunked.chunk().len()).filter(is_unlimited).map(name).collect();
+    let unlimited: Vec<String> =
+        (0..chunked.chunk().len()).filter(is_unlimited).map(name).collect();
     let shard = chunked.shard().map(|shard| format!(" in shards of {shard:?}"));
     Some(format!(
         "  {}: chunks of {:?}{}, codec {}{}",

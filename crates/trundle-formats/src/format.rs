@@ -7,7 +7,9 @@ use crate::attributes::without_typed;
 use crate::contents::Contents;
 use crate::shared::WrittenFiles;
 use crate::source::Source;
-use crate::{Blob, ChunkFormat, Described, Encoding, FileSkeleton, Problem, StoredDType, TensorHint};
+use crate::{
+    Blob, ChunkFormat, Described, Encoding, FileSkeleton, Problem, StoredDType, TensorHint,
+};
 
 type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 

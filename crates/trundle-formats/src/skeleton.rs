@@ -9,7 +9,9 @@ use std::path::Path;
 use trundle_core::Shape;
 
 use crate::names::check_unique;
-use crate::{Annotations, Blob, ChunkFormat, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
+use crate::{
+    Annotations, Blob, ChunkFormat, Codecs, Header, Order, Problem, StoredDType, combined_crc32,
+};
 
 /// A tensor as a file will describe it, without its data.
 #[derive(Clone, Copy, Debug)]
@@ -274,7 +276,8 @@ impl FileSkeleton {
 
     /// Returns the size of the file in bytes without the data in chunks.
     pub fn unchunked_bytes(&self) -> u64 {
-        self.bytes - self.chunked.iter().map(|(index, _)| self.data_bytes[*index] as u64).sum::<u64>()
+        self.bytes
+            - self.chunked.iter().map(|(index, _)| self.data_bytes[*index] as u64).sum::<u64>()
     }
 
     /// Returns the new file as a blob, which encodes chunks. Its temporary files are in the folder `beside`.

@@ -32,8 +32,8 @@ pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
 pub use error::Error;
 pub use file::{Hdf5File, Unreadable};
-pub use metadata::ReadAt;
 pub use filters::Filter;
+pub use metadata::ReadAt;
 pub use new::{
     ChunkCoder, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED, stored_fill, superblock,
     write_chunk_index,

@@ -206,6 +206,33 @@ def writes(rng, trundle, folder, path, expected):
                 same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
 
 
+def many_chunks(rng, trundle, folder):
+    """Check that the library finds, adds, replaces and removes chunks in an index of several levels."""
+    values = np.array(elements(rng, "i4", (700, 11, 3)))
+    values[values == 0] = 1
+    values[100:200] = 0
+    with h5py.File(folder / "many.h5", "w") as file:
+        options = {"compression": "gzip", "shuffle": True, "fletcher32": True}
+        file.create_dataset("x", data=values, chunks=(1, 2, 3), maxshape=(None, None, 3), **options)
+    out = folder / "moved.h5"
+    run(trundle, "flip", folder / "many.h5", "--axes", "0", "-o", out, "--force", "--verify")
+    values = values[::-1]
+    with h5py.File(out, "a") as file:
+        made = file["x"]
+        same(made[...], values)
+        # Chunks of zeros are not stored.
+        assert made.id.get_num_chunks() == 600 * 6
+        assert made.id.get_chunk_info_by_coord((3, 4, 0)).size > 0
+        made.resize((1500, 40, 3))
+        made[700:] = elements(rng, "i4", (800, 40, 3))
+        made[:50, :11] = values[:50] = elements(rng, "i4", (50, 11, 3))
+        made.resize((300, 7, 3))
+    run(trundle, "convert", out, "-o", folder / "again.h5", "--force", "--verify")
+    for path in [out, folder / "again.h5"]:
+        with h5py.File(path) as file:
+            same(file["x"][...], values[:300, :7])
+
+
 def netcdf(rng, trundle, folder):
     """Check that xarray reads the same from a netCDF-4 file after its conversion to Zarr and back."""
     import netCDF4
@@ -302,6 +329,8 @@ def main():
     except ImportError:
         has_netcdf = False
         print("netCDF-4 is left out: netCDF4, xarray or zarr is not there")
+    with tempfile.TemporaryDirectory() as folder:
+        many_chunks(random.Random(arguments.seed), trundle, pathlib.Path(folder))
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         rng = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder:

@@ -172,7 +172,14 @@ fn chunks_and_codecs_of_hdf5_can_be_chosen() {
             dir.run(&format!("convert {args} -o y.h5 --force --verify --max-mem {memory}")).done();
             dir.run("cmp y.h5 x.npy").done();
             let [(_, found, found_codec)] = &chunks_of(&dir, "y.h5")[..] else { panic!("one") };
-            assert_eq!((found, found_codec), (&chunk.map_or(serde_json::Value::Null, |chunk| chunk.to_vec().into()), &codec.into()), "{args}");
+            assert_eq!(
+                (found, found_codec),
+                (
+                    &chunk.map_or(serde_json::Value::Null, |chunk| chunk.to_vec().into()),
+                    &codec.into()
+                ),
+                "{args}"
+            );
         }
     }
     let stdout = dir.run("convert x.npy --to hdf5 -o - --chunks 7,8").done();
@@ -204,7 +211,8 @@ fn what_contiguous_outputs_lose_is_said() {
     let again = dir.run("convert out.nc -o again.nc --quiet").done();
     assert_eq!(again.stderr, "");
     // An axis that is split is not the unlimited axis.
-    let run = dir.run("apply in.nc --tensor t2m --only '(t u) x -> t u x, t=1' -o split.nc -q").done();
+    let run =
+        dir.run("apply in.nc --tensor t2m --only '(t u) x -> t u x, t=1' -o split.nc -q").done();
     assert!(run.stderr.contains(&format!("{line}time was unlimited\n")), "{run:?}");
 }
 
@@ -269,7 +277,11 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
         (3, "info none.h5", "magic"),
         (2, "convert unicode.npy -o x.h5", "HDF5 has no elements of type U3"),
         (2, "convert time.npy -o x.h5", "HDF5 has no elements of type datetime64"),
-        (2, "convert plain.npy -o x.nc --chunks 2,2", "2 sizes of chunks, but the result has 1 axis"),
+        (
+            2,
+            "convert plain.npy -o x.nc --chunks 2,2",
+            "2 sizes of chunks, but the result has 1 axis",
+        ),
     ] {
         dir.run(args).refused(code, word);
     }

@@ -8,7 +8,8 @@ use std::str::FromStr;
 /// Examples of the text form are `24,48,-1`, `0=24,2=-1` and `lat=24,time=-1`. `none` means no chunks or shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// Pairs of an axis and a size; empty for no chunks or shards. An axis of `None` is the next axis in order; a size of `None` is the whole axis.
+    /// Pairs of an axis and a size; empty for no chunks or shards. An axis of `None` is the next axis in order; a size
+    /// of `None` is the whole axis.
     sizes: Vec<(Option<Axis>, Option<usize>)>,
 }
 
@@ -100,7 +101,9 @@ impl ChunkSizes {
 
     /// Returns whether the sizes are given in order, but not for exactly `rank` axes.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
-        !self.is_none() && self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
+        !self.is_none()
+            && self.sizes.len() != rank
+            && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
     /// Resolves the sizes of chunks or shards (`what`) for a tensor. Axes without a requested size get `otherwise`.

@@ -8,8 +8,8 @@ use serde::Serialize;
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
-    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format, Order, Shown,
-    StoredDType, TensorFile,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format,
+    Order, Shown, StoredDType, TensorFile,
 };
 
 use crate::Storage;

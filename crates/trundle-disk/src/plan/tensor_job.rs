@@ -7,8 +7,8 @@ use trundle::{Chain, PlanError, Shape};
 use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
-    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
-    UndecodedTensor,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order,
+    StoredDType, UndecodedTensor,
 };
 
 use crate::error::{Error, Problem};
@@ -49,7 +49,8 @@ impl TensorJob {
         let file_passes = if self.is_undecoded() && self.units() > 0 {
             vec![self.movement.whole_pass()]
         } else {
-            let planned = self.movement.io_plan(self.chunked().map(ChunkedTensor::at_once), resources);
+            let planned =
+                self.movement.io_plan(self.chunked().map(ChunkedTensor::at_once), resources);
             planned.map_err(|error| error.within(&self.name))?
         };
         Ok(TensorJob { file_passes, ..self })

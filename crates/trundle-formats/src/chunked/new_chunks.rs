@@ -213,7 +213,12 @@ impl Parts {
     }
 
     /// Adds a part of a chunk, and returns the whole chunk if this was the last part.
-    fn add<W>(&self, chunk: &Chunk<'_, W>, bytes: &[u8], offset: u64) -> io::Result<Option<Vec<u8>>> {
+    fn add<W>(
+        &self,
+        chunk: &Chunk<'_, W>,
+        bytes: &[u8],
+        offset: u64,
+    ) -> io::Result<Option<Vec<u8>>> {
         let file = self.file()?;
         file.write_all_at(bytes, offset)?;
         {

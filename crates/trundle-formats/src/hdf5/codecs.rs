@@ -12,7 +12,8 @@ const SHUFFLE: Codec = Codec::Shuffle { element_bytes: None };
 
 /// Returns the encoding of chunks that are stored with these filters.
 pub(super) fn encoding(filters: &[Filter]) -> Encoding {
-    let mut kept = Kept::default();
+    let has_deflate = filters.iter().any(|filter| matches!(filter, Filter::Deflate(_)));
+    let mut kept = Kept { has_deflate, ..Kept::default() };
     for filter in filters {
         match filter {
             Filter::Shuffle => kept.codecs.push(SHUFFLE),
@@ -26,7 +27,9 @@ pub(super) fn encoding(filters: &[Filter]) -> Encoding {
 
 /// Returns the encoding of an output for chunks of another format. Codecs that HDF5 lacks are replaced.
 pub(crate) fn replaced(encoding: &Encoding) -> Encoding {
-    let mut kept = Kept { not_kept: encoding.not_kept.clone(), ..Kept::default() };
+    let has_deflate = encoding.codecs.0.iter().any(|codec| matches!(codec, Codec::Gzip { .. }));
+    let not_kept = encoding.not_kept.clone();
+    let mut kept = Kept { not_kept, has_deflate, ..Kept::default() };
     for codec in &encoding.codecs.0 {
         match codec {
             Codec::Crc32c => {
@@ -36,9 +39,8 @@ pub(crate) fn replaced(encoding: &Encoding) -> Encoding {
             Codec::Gzip { level } => kept.codecs.push(Codec::Deflate { level: *level }),
             Codec::Zstd { .. } => kept.deflate("zstd", true),
             Codec::Blosc { .. } => kept.deflate("blosc", true),
-            Codec::Shuffle { .. } | Codec::Deflate { .. } | Codec::Fletcher32 => {
-                kept.codecs.push(codec.clone());
-            }
+            Codec::Shuffle { .. } => kept.codecs.push(SHUFFLE),
+            Codec::Deflate { .. } | Codec::Fletcher32 => kept.codecs.push(codec.clone()),
         }
     }
     kept.encoding()
@@ -48,11 +50,17 @@ pub(crate) fn replaced(encoding: &Encoding) -> Encoding {
 struct Kept {
     codecs: Vec<Codec>,
     not_kept: Vec<String>,
+    /// Whether deflate is one of the codecs, or will be.
+    has_deflate: bool,
 }
 
 impl Kept {
-    /// Replaces a compressor by deflate, with shuffle if `is_shuffled` is true.
+    /// Replaces a compressor by deflate, with shuffle if `is_shuffled` is true. Leaves it out if there is deflate already.
     fn deflate(&mut self, name: &str, is_shuffled: bool) {
+        if std::mem::replace(&mut self.has_deflate, true) {
+            self.not_kept.push(name.to_owned());
+            return;
+        }
         let mut new = vec![Codec::Deflate { level: LEVEL }];
         if is_shuffled && !self.codecs.iter().any(|codec| matches!(codec, Codec::Shuffle { .. })) {
             new.insert(0, SHUFFLE);
@@ -100,16 +108,32 @@ mod tests {
     fn filters_are_kept_or_replaced() {
         for (stored, codecs, not_kept) in [
             (&[][..], "none", &[][..]),
-            (&[Filter::Shuffle, Filter::Deflate(9), Filter::Fletcher32], "shuffle,deflate:9,fletcher32", &[]),
+            (
+                &[Filter::Shuffle, Filter::Deflate(9), Filter::Fletcher32],
+                "shuffle,deflate:9,fletcher32",
+                &[],
+            ),
             (&[Filter::Fletcher32, Filter::Deflate(0)], "fletcher32,deflate:0", &[]),
             (
                 &[Filter::Shuffle, Filter::OnlyRead("LZF")],
                 "shuffle,deflate:4",
                 &["LZF (replaced by deflate:4)"],
             ),
+            (&[Filter::OnlyRead("n-bit"), Filter::Deflate(9)], "deflate:9", &["n-bit"]),
+            (
+                &[Filter::OnlyRead("n-bit"), Filter::OnlyRead("szip")],
+                "deflate:4",
+                &["n-bit (replaced by deflate:4)", "szip"],
+            ),
         ] {
             let found = encoding(stored);
-            assert_eq!((found.codecs.to_string(), &found.not_kept[..]), (codecs.to_owned(), &not_kept.iter().map(ToString::to_string).collect::<Vec<_>>()[..]));
+            assert_eq!(
+                (found.codecs.to_string(), &found.not_kept[..]),
+                (
+                    codecs.to_owned(),
+                    &not_kept.iter().map(ToString::to_string).collect::<Vec<_>>()[..]
+                )
+            );
             if not_kept.is_empty() {
                 assert_eq!(filters(&found.codecs, 4).as_deref(), Ok(stored));
             }
@@ -122,15 +146,25 @@ mod tests {
             ("none", "none", ""),
             ("gzip:6", "deflate:6", ""),
             ("zstd:3", "shuffle,deflate:4", "zstd (replaced by shuffle,deflate:4)"),
-            ("shuffle:4,zstd:1", "shuffle:4,deflate:4", "zstd (replaced by deflate:4)"),
-            ("blosc,crc32c", "shuffle,deflate:4,fletcher32", "blosc (replaced by shuffle,deflate:4), crc32c (replaced by fletcher32)"),
+            ("shuffle:2,zstd:1", "shuffle,deflate:4", "zstd (replaced by deflate:4)"),
+            ("zstd:1,gzip:2", "deflate:2", "zstd"),
+            (
+                "blosc,crc32c",
+                "shuffle,deflate:4,fletcher32",
+                "blosc (replaced by shuffle,deflate:4), crc32c (replaced by fletcher32)",
+            ),
         ] {
             let zarr = Encoding { codecs: stored.parse().unwrap(), ..encoding(&[]) };
             let found = replaced(&zarr);
-            assert_eq!((&*found.codecs.to_string(), &*found.not_kept.join(", ")), (codecs, not_kept));
+            assert_eq!(
+                (&*found.codecs.to_string(), &*found.not_kept.join(", ")),
+                (codecs, not_kept)
+            );
             assert!(filters(&found.codecs, 4).is_ok());
         }
-        for (codecs, why) in [("zstd:3", "no codec zstd:3"), ("shuffle:2", "4 bytes, but shuffle:2 shuffles 2")] {
+        for (codecs, why) in
+            [("zstd:3", "no codec zstd:3"), ("shuffle:2", "4 bytes, but shuffle:2 shuffles 2")]
+        {
             assert!(filters(&codecs.parse().unwrap(), 4).unwrap_err().contains(why));
         }
     }

@@ -15,8 +15,8 @@ use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
 
 /// The bytes of the file before all chunks, followed by the decoded chunks.
 ///
-/// Encoded chunks are appended to the file as they are written. Their positions wait in an unnamed temporary file, from
-/// which [`Blob::finish`] writes the chunk indices.
+/// Encoded chunks are appended to the file when they are complete. Their positions are stored in an unnamed temporary
+/// file. [`Blob::finish`] reads it and writes the chunk indices.
 #[derive(Debug)]
 struct NewFile {
     appended: Arc<Appended>,
@@ -38,7 +38,7 @@ struct Appended {
 struct Dataset {
     appended: Arc<Appended>,
     coder: ChunkCoder,
-    /// The number of its first chunk among those of all datasets.
+    /// The number of the first chunk. Chunks are counted over all datasets.
     first: u64,
     /// The number of chunks along each axis.
     counts: Vec<usize>,
@@ -111,7 +111,9 @@ impl Dataset {
     fn stored(&self, position: u64) -> io::Result<Option<(u64, u32)>> {
         let mut bytes = [0; POSITION_BYTES as usize];
         self.appended.positions.read_exact_at(&mut bytes, position)?;
-        let number = |at: usize| bytes[at..at + 8].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        let number = |at: usize| {
+            bytes[at..at + 8].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+        };
         Ok((number(0) > 0).then(|| (number(0), number(8) as u32)))
     }
 
@@ -123,7 +125,11 @@ impl Dataset {
         let Appended { file, end, .. } = &*self.appended;
         let chunks = (0..self.count()).filter_map(|number| {
             let stored = self.stored((self.first + number) * POSITION_BYTES).transpose()?;
-            Some(stored.map(|(offset, bytes)| NewChunk { at: self.begin_of(number), bytes, offset }))
+            Some(stored.map(|(offset, bytes)| NewChunk {
+                at: self.begin_of(number),
+                bytes,
+                offset,
+            }))
         });
         let chunk: Vec<u64> = self.chunk.iter().map(|size| *size as u64).collect();
         let ends = (self.root, end.load(Ordering::Relaxed));

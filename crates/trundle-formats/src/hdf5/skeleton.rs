@@ -9,7 +9,10 @@ use crate::chunked::{bytes_of_chunks, usable};
 use crate::names::check_relative;
 use crate::skeleton::{check_names, chunk_of, is_whole};
 use crate::stored_dtype::ByteOrder;
-use crate::{AXES_KEY, ChunkFormat, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType, attributes};
+use crate::{
+    AXES_KEY, ChunkFormat, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType,
+    attributes,
+};
 
 pub(super) fn hdf5(
     tensors: &[Described<'_>],
@@ -87,7 +90,9 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
     let (sizes, chunk) = (tensor.shape.to_vec(), usable(chunk)?);
     let count = bytes_of_chunks(tensor.shape, &chunk, 1);
     if let Some(count) = count.filter(|count| *count > MOST_CHUNKS) {
-        let why = format!("it would have {count} chunks, the limit is {MOST_CHUNKS}: give larger --chunks");
+        let why = format!(
+            "it would have {count} chunks, the limit is {MOST_CHUNKS}: give larger --chunks"
+        );
         return Err(tensor.refused(FORMAT.name, why));
     }
     Ok(Some(ChunkedTensor {
@@ -112,9 +117,11 @@ fn chunks(tensor: &Described<'_>, max_sizes: &[u64]) -> Result<Option<NewChunks>
     let refused = |why: String| tensor.refused(FORMAT.name, why);
     let (sizes, width) = (tensor.shape.sizes(), tensor.element.width().units());
     let codecs = tensor.codecs.filter(|codecs| !codecs.is_none());
-    let filters = codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
+    let filters =
+        codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
     let default = || codecs.map(|_| chunk_of(sizes, width, CHUNK_BYTES));
-    let chunk = tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
+    let chunk =
+        tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
     let Some(chunk) = chunk else { return Ok(None) };
     let fitted = chunk.iter().zip(sizes).enumerate().map(|(axis, (chunk, size))| {
         let size = (*size as u64).max(max_sizes.get(axis).copied().unwrap_or(0)).max(1);

@@ -127,7 +127,9 @@ fn of_blosc(width: usize) -> usize {
 pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     for codec in &codecs.0 {
         match codec {
-            Codec::Shuffle { element_bytes: Some(bytes) } if !chunk_bytes.is_multiple_of(*bytes) => {
+            Codec::Shuffle { element_bytes: Some(bytes) }
+                if !chunk_bytes.is_multiple_of(*bytes) =>
+            {
                 return Err(format!(
                     "its chunks of {chunk_bytes} bytes are not a multiple of shuffle's element size {bytes}"
                 ));

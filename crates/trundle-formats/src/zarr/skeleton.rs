@@ -11,7 +11,10 @@ use crate::format::NewFolder;
 use crate::names::check_relative;
 use crate::skeleton::{self, chunk_bytes, chunk_of, is_whole};
 use crate::stored_dtype::numpy_kind;
-use crate::{Annotations, Blob, ChunkFormat, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
+use crate::{
+    Annotations, Blob, ChunkFormat, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType,
+    attributes, ngff,
+};
 
 /// The largest default chunk in bytes: large enough for disks and codecs, small enough for partial reads.
 const CHUNK_BYTES: usize = 4 << 20;

@@ -123,7 +123,10 @@ fn check(tensors: &[Random], mut seed: u64) {
         });
         assert_eq!(header.chunk, is_chunked.then(|| fitted.collect()));
         let unlimited = *grows && is_chunked;
-        assert_eq!(header.annotations.max_sizes, vec![u64::MAX; sizes.len() * usize::from(unlimited)]);
+        assert_eq!(
+            header.annotations.max_sizes,
+            vec![u64::MAX; sizes.len() * usize::from(unlimited)]
+        );
         if let Some(encoding) = &header.encoding {
             assert_eq!(encoding.format, ChunkFormat::Hdf5);
             let written = CODECS[*codec].replace("gzip", "deflate");

@@ -309,7 +309,10 @@ fn dataset(
         Some(NewChunks { chunk, .. }) => {
             check_chunk(chunk, element.width)?;
             layout.u8(3).u8(2).u8(chunk.len() as u8 + 1).u64(address);
-            chunk.iter().chain([&(element.width as u64)]).for_each(|size| _ = layout.u32(*size as u32));
+            chunk
+                .iter()
+                .chain([&(element.width as u64)])
+                .for_each(|size| _ = layout.u32(*size as u32));
             if dataset.max_sizes.iter().any(|most| *most > 0) {
                 let axes = dataset.shape.iter().zip(&dataset.max_sizes);
                 most = axes.map(|(size, most)| *size.max(most)).collect();

@@ -130,9 +130,7 @@ impl Wanted {
     fn within(self, tree: &mut Tree) -> Result<usize, Error> {
         match self {
             Wanted::Is(at) => Ok(at),
-            Wanted::New(path, new) => {
-                tree.find(&path).map_or_else(|| tree.add(&path, new), Ok)
-            }
+            Wanted::New(path, new) => tree.find(&path).map_or_else(|| tree.add(&path, new), Ok),
         }
     }
 }
@@ -141,12 +139,7 @@ impl Wanted {
 /// name in all of these groups.
 ///
 /// An unlimited scale may have another length than an unlimited axis: netCDF takes the longest.
-fn wanted(
-    datasets: &[NewDataset],
-    tree: &Tree,
-    path: &str,
-    axis: &Axis<'_>,
-) -> Option<Wanted> {
+fn wanted(datasets: &[NewDataset], tree: &Tree, path: &str, axis: &Axis<'_>) -> Option<Wanted> {
     let Axis { name, size, is_unlimited } = *axis;
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
