@@ -285,6 +285,9 @@ impl Tensor {
                 names.insert(axis, name.clone());
             }
         }
+        if let (Some(axis), true, false) = (axis, is_new, annotations.max_sizes.is_empty()) {
+            annotations.max_sizes.insert(axis, 0);
+        }
         let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
         let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());
         if let (Some(chunk), Some(axis), true) = (&mut chunk, axis, is_new) {

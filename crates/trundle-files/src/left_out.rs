@@ -33,10 +33,7 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
         let parts = parts.join("; ");
-        lines.push(format!(
-            "HDF5 is written without chunks, compression and unlimited axes ({parts}); a .zarr output keeps \
-             chunks and compression"
-        ));
+        lines.push(format!("chunks, compression and unlimited axes are not kept: {parts}"));
     }
     if !outdated_ngff.is_empty() {
         let keys = listed(outdated_ngff.iter());

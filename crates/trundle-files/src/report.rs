@@ -94,7 +94,7 @@ impl Decided {
         let job = &jobs[0];
         let with_passes = |(mut report, tensor): (Value, &TensorJob)| {
             report["passes"] = passes_report(tensor);
-            report
+            with_chunks(report, tensor)
         };
         let first = self.first_path().to_string_lossy();
         Ok(match decision {
@@ -198,6 +198,8 @@ impl Decided {
         if let Some(output) = self.outputs.first() {
             lines.push_str(&format!("  {}\n", destination(output, self.format)));
         }
+        let chunks = job.tensors().iter().filter_map(chunks_line);
+        lines.push_str(&lines_text(chunks));
         if job.codecs_not_kept().next().is_some() {
             lines.push_str(&format!("  {}\n", not_kept(job.codecs_not_kept())));
         }
@@ -359,6 +361,43 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
+/// Describes the chunks of a tensor of the output; `None` if it has none.
+fn chunks_line(tensor: &TensorJob) -> Option<String> {
+    let chunked = tensor.chunked().filter(|_| !tensor.is_undecoded())?;
+    let annotations = chunked.annotations();
+    let is_unlimited = |axis: &usize| annotations.is_unlimited(*axis);
+    let name = |axis: usize| match annotations.dimension_names.get(axis) {
+        Some(Some(name)) => Shown(name).to_string(),
+        _ => format!("axis {axis}"),
+    };
+    let unlimited: Vec<String> =
+        (0..chunked.chunk().len()).filter(is_unlimited).map(name).collect();
+    let shard = chunked.shard().map(|shard| format!(" in shards of {shard:?}"));
+    Some(format!(
+        "  {}: chunks of {:?}{}, codec {}{}",
+        Shown(tensor.name()),
+        chunked.chunk(),
+        shard.unwrap_or_default(),
+        chunked.codecs(),
+        match unlimited.is_empty() {
+            true => String::new(),
+            false => format!(", unlimited along {}", unlimited.join(", ")),
+        }
+    ))
+}
+
+/// Adds the chunks of a tensor of the output to its report, if it has any.
+fn with_chunks(mut report: Value, tensor: &TensorJob) -> Value {
+    if let Some(chunked) = tensor.chunked().filter(|_| !tensor.is_undecoded()) {
+        report["chunk"] = chunked.chunk().into();
+        report["codec"] = chunked.codecs().to_string().into();
+        if let Some(shard) = chunked.shard() {
+            report["shard"] = shard.into();
+        }
+    }
+    report
+}
+
 /// Counts the chunks that would be copied encoded; empty if there are none.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
@@ -413,7 +452,7 @@ fn files_report(tensor: &TensorJob, job: &Job) -> Value {
         report["encoded_chunks"] = count.into();
     }
     report["passes"] = passes_report(tensor);
-    report
+    with_chunks(report, tensor)
 }
 
 fn passes_report(tensor: &TensorJob) -> Value {
@@ -430,11 +469,12 @@ fn cost_report(job: &Job) -> Value {
 }
 
 fn part_report(tensor: &TensorJob) -> Value {
-    json!({
+    let report = json!({
         "name": tensor.name(),
         "shape": tensor.out_shape().sizes(),
         "passes": passes_report(tensor),
-    })
+    });
+    with_chunks(report, tensor)
 }
 
 /// Describes a layer of an index map as JSON. `in_axes` is null for a reshape.
@@ -487,6 +527,9 @@ pub fn header_report(header: &Header) -> Value {
     }
     if let Some(encoding) = &header.encoding {
         report["codec"] = encoding.codecs.to_string().into();
+        if !encoding.not_kept.is_empty() {
+            report["codecs_not_kept"] = encoding.not_kept[..].into();
+        }
         if let Some(shard) = &encoding.shard {
             report["shard"] = shard[..].into();
         }

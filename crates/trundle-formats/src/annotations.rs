@@ -9,6 +9,9 @@ use crate::attributes;
 pub struct Annotations {
     /// The name of each axis that has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
+    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow. Empty if no
+    /// axis can grow.
+    pub max_sizes: Vec<u64>,
     /// The attributes as a JSON object; empty if there are none. Numbers can be NaN and infinite, as in Python's JSON.
     /// Attributes from HDF5 have an entry with their types.
     pub attributes: String,
@@ -21,7 +24,7 @@ pub struct Annotations {
     pub unread: Vec<String>,
 }
 
-trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill, is_whole } except { unread });
+trundle_core::fingerprint!(struct Annotations { dimension_names, max_sizes, attributes, fill, is_whole } except { unread });
 
 /// The metadata key under which `trundle relayout` records the axes of tensors by name.
 pub const AXES_KEY: &str = "trundle.axes";
@@ -53,14 +56,22 @@ impl Annotations {
         attributes::only_in_hdf5(&all).cloned().collect()
     }
 
+    /// Returns whether an axis is unlimited.
+    pub fn is_unlimited(&self, axis: usize) -> bool {
+        self.max_sizes.get(axis) == Some(&u64::MAX)
+    }
+
     /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is `None` if the
-    /// result has other axes; it then has no axis names.
+    /// result has other axes; it then has no axis names, and no axis can grow.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Annotations {
         let named = axes.filter(|_| !self.dimension_names.is_empty());
         let name = |axis: &usize| self.dimension_names.get(*axis).cloned().flatten();
-        let dimension_names = named.map(|axes| axes.iter().map(name).collect());
-        Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
+        let dimension_names = named.map(|axes| axes.iter().map(name).collect()).unwrap_or_default();
+        let growing = axes.filter(|_| !self.max_sizes.is_empty());
+        let most = |axis: &usize| self.max_sizes.get(*axis).copied().unwrap_or(0);
+        let max_sizes = growing.map(|axes| axes.iter().map(most).collect()).unwrap_or_default();
+        Annotations { dimension_names, max_sizes, ..self.clone() }
     }
 
     /// Returns whether the attributes are the same, apart from differences between formats.
@@ -196,12 +207,16 @@ mod tests {
         let names = vec![some("time"), None, some("lon")];
         let all = Annotations {
             dimension_names: names,
+            max_sizes: vec![u64::MAX, 0, 9],
             attributes: "{}".to_owned(),
             fill: Some(vec![1]),
             ..Annotations::default()
         };
         let turned = all.of_axes(Some(&[2, 0, 1]));
         assert_eq!(turned.dimension_names, [some("lon"), some("time"), None]);
+        assert_eq!(turned.max_sizes, [9, u64::MAX, 0]);
+        assert!(turned.is_unlimited(1) && !turned.is_unlimited(0) && !turned.is_unlimited(3));
+        assert_eq!(all.of_axes(None).max_sizes, [0; 0]);
         assert_eq!((&turned.attributes, &turned.fill), (&all.attributes, &all.fill));
         assert_eq!(all.of_axes(None).dimension_names, [None::<String>; 0]);
         assert_eq!(Annotations::default().of_axes(Some(&[0])), Annotations::default());

@@ -108,6 +108,14 @@ pub trait Blob: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Writes what depends on all data, such as an index of the chunks. Called once, after all other writes.
+    ///
+    /// # Errors
+    /// If the bytes cannot be written.
+    fn finish(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// States that the bytes at `offset` will not be needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 

@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 /// The codecs of a chunked tensor, in the order of encoding.
 ///
-/// As text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
+/// As text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `shuffle,deflate:4,fletcher32`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codecs(pub(crate) Vec<Codec>);
 
 trundle_core::fingerprint!(struct Codecs(codecs));
 
-/// A codec of Zarr version 3.
+/// A codec of Zarr version 3, or a filter of HDF5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Zstd {
@@ -34,9 +34,16 @@ pub(crate) enum Codec {
     },
     /// Stores the first bytes of all elements, then their second bytes, and so on.
     Shuffle {
-        element_bytes: usize,
+        /// The bytes of an element, if they differ from the size of the tensor's elements.
+        element_bytes: Option<usize>,
     },
     Crc32c,
+    /// HDF5's zlib stream.
+    Deflate {
+        level: u8,
+    },
+    /// HDF5's checksum.
+    Fletcher32,
 }
 
 trundle_core::fingerprint!(enum Codec {
@@ -45,6 +52,8 @@ trundle_core::fingerprint!(enum Codec {
     "blosc" Blosc { compressor, level, shuffle, block_bytes, element_bytes },
     "shuffle" Shuffle { element_bytes },
     "crc32c" Crc32c,
+    "deflate" Deflate { level },
+    "fletcher32" Fletcher32,
 });
 
 pub(crate) const BLOSC_COMPRESSORS: [&str; 6] =
@@ -60,6 +69,17 @@ pub(crate) const MOST_LEVEL: u8 = 9;
 
 /// The largest size in bytes of Blosc's blocks, and of the elements of shuffle. Chunks are not larger.
 const MOST_BYTES: usize = i32::MAX as usize;
+
+/// The container formats that store tensors in chunks, each with its own codecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkFormat {
+    /// Zarr stores.
+    Zarr,
+    /// HDF5 files, including netCDF-4.
+    Hdf5,
+}
+
+trundle_core::fingerprint!(enum ChunkFormat { "zarr" Zarr, "hdf5" Hdf5 });
 
 impl Default for Codecs {
     /// Returns zstd at its default level, a good choice for unknown data.
@@ -104,8 +124,8 @@ impl Codecs {
                     3..=5 => 13,
                     6.. => 40,
                 },
-                Codec::Gzip { .. } | Codec::Blosc { .. } => 1,
-                Codec::Shuffle { .. } | Codec::Crc32c => 0,
+                Codec::Gzip { .. } | Codec::Deflate { .. } | Codec::Blosc { .. } => 1,
+                Codec::Shuffle { .. } | Codec::Crc32c | Codec::Fletcher32 => 0,
             };
             of_blocks.saturating_add(chunk_bytes.saturating_mul(48).min(mib << 20))
         };
@@ -123,13 +143,13 @@ impl Codecs {
     pub fn decoding_picoseconds(&self) -> u64 {
         let of_codec = |codec: &Codec| match codec {
             Codec::Zstd { .. } => 1000,
-            Codec::Gzip { .. } => 4000,
+            Codec::Gzip { .. } | Codec::Deflate { .. } => 4000,
             Codec::Blosc { compressor, .. } => match &compressor[..] {
                 "zlib" => 1500,
                 "zstd" => 600,
                 _ => 250,
             },
-            Codec::Shuffle { .. } => 300,
+            Codec::Shuffle { .. } | Codec::Fletcher32 => 300,
             Codec::Crc32c => 100,
         };
         self.0.iter().map(of_codec).sum()
@@ -150,14 +170,16 @@ impl Codecs {
                 10..=15 => 60_000,
                 16.. => 300_000,
             },
-            Codec::Gzip { level } => of_level(*level, [18_000, 35_000, 100_000]),
+            Codec::Gzip { level } | Codec::Deflate { level } => {
+                of_level(*level, [18_000, 35_000, 100_000])
+            }
             Codec::Blosc { compressor, level, .. } => match &compressor[..] {
                 "zlib" => of_level(*level, [10_000, 20_000, 100_000]),
                 "zstd" => of_level(*level, [1700, 8000, 130_000]),
                 "lz4hc" => of_level(*level, [1800, 15_000, 40_000]),
                 _ => 700,
             },
-            Codec::Shuffle { .. } => 300,
+            Codec::Shuffle { .. } | Codec::Fletcher32 => 300,
             Codec::Crc32c => 100,
         };
         self.0.iter().map(of_codec).sum()
@@ -204,8 +226,11 @@ impl fmt::Display for Codec {
                     (bytes, Some(element)) => write!(f, ":{bytes}:{element}"),
                 }
             }
-            Codec::Shuffle { element_bytes } => write!(f, "shuffle:{element_bytes}"),
+            Codec::Shuffle { element_bytes: Some(bytes) } => write!(f, "shuffle:{bytes}"),
+            Codec::Shuffle { element_bytes: None } => f.write_str("shuffle"),
             Codec::Crc32c => f.write_str("crc32c"),
+            Codec::Deflate { level } => write!(f, "deflate:{level}"),
+            Codec::Fletcher32 => f.write_str("fletcher32"),
         }
     }
 }
@@ -217,14 +242,18 @@ impl FromStr for Codecs {
         if text.trim() == "none" {
             return Ok(Codecs(Vec::new()));
         }
-        text.split(',').map(|part| part.trim().parse()).collect::<Result<_, _>>().map(Codecs)
+        let mut codecs = Vec::new();
+        for part in text.split(',') {
+            codecs.extend(Codec::parse(part.trim())?);
+        }
+        Ok(Codecs(codecs))
     }
 }
 
-impl FromStr for Codec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Codec, String> {
+impl Codec {
+    /// Parses a codec, and shuffle before it if the text ends with it: `deflate:4:shuffle`.
+    fn parse(text: &str) -> Result<Vec<Codec>, String> {
+        let mut codecs = Vec::new();
         let mut words = text.split(':');
         let name = words.next().unwrap_or_default();
         let codec = match name {
@@ -241,19 +270,29 @@ impl FromStr for Codec {
                 element_bytes: number(words.next(), "an element size", (1, 255))?,
             },
             "shuffle" => Codec::Shuffle {
-                element_bytes: number(words.next(), "an element size", (1, MOST_BYTES))?
-                    .ok_or("shuffle needs the element size in bytes, as in shuffle:4")?,
+                element_bytes: number(words.next(), "an element size", (1, MOST_BYTES))?,
             },
             "crc32c" => Codec::Crc32c,
+            "deflate" => {
+                let level = number(words.next(), "a level", LEVELS)?.unwrap_or(4);
+                let shuffle = one_of(words.next(), &["shuffle"])?;
+                codecs.extend(shuffle.map(|_| Codec::Shuffle { element_bytes: None }));
+                Codec::Deflate { level }
+            }
+            "fletcher32" => Codec::Fletcher32,
             "none" => return Err("none cannot be combined with other codecs".to_owned()),
             _ => {
                 return Err(format!(
-                    "\"{name}\" is not a codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none"
+                    "\"{name}\" is not a codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none; in HDF5 \
+                     deflate:4:shuffle, fletcher32, or none"
                 ));
             }
         };
         match words.next() {
-            None => Ok(codec),
+            None => {
+                codecs.push(codec);
+                Ok(codecs)
+            }
             Some(word) => Err(format!("\"{word}\" is one value too many for {name}")),
         }
     }
@@ -294,6 +333,7 @@ mod tests {
             "blosc:blosclz:9:noshuffle:65536",
             "blosc:zstd:1:bitshuffle:0:8",
             "shuffle:8,zstd:1",
+            "shuffle,deflate:4,fletcher32",
         ] {
             assert_eq!(text.parse::<Codecs>().unwrap().to_string(), text);
         }
@@ -308,6 +348,8 @@ mod tests {
             ("blosc:zstd", "blosc:zstd:5:shuffle"),
             ("blosc:zstd:9", "blosc:zstd:9:shuffle"),
             (" gzip:1 , crc32c ", "gzip:1,crc32c"),
+            ("deflate", "deflate:4"),
+            ("deflate:9:shuffle,fletcher32", "shuffle,deflate:9,fletcher32"),
         ] {
             assert_eq!(text.parse::<Codecs>().unwrap(), all.parse().unwrap());
         }
@@ -328,7 +370,9 @@ mod tests {
             ("blosc:gzip", "\"gzip\" is not blosclz, lz4, "),
             ("blosc:lz4:5:yes", "\"yes\" is not noshuffle, "),
             ("blosc:lz4:5:shuffle:0:256", "\"256\" is not an element size: 1 to 255"),
-            ("shuffle", "needs the element size in bytes"),
+            ("deflate:10", "\"10\" is not a level: 0 to 9"),
+            ("deflate:4:bitshuffle", "\"bitshuffle\" is not shuffle"),
+            ("fletcher32:1", "\"1\" is one value too many for fletcher32"),
             ("zstd,none", "none cannot be combined with other codecs"),
         ] {
             let error = text.parse::<Codecs>().unwrap_err();

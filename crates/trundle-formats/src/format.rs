@@ -7,7 +7,9 @@ use crate::attributes::without_typed;
 use crate::contents::Contents;
 use crate::shared::WrittenFiles;
 use crate::source::Source;
-use crate::{Blob, Described, FileSkeleton, Problem, StoredDType, TensorHint};
+use crate::{
+    Blob, ChunkFormat, Described, Encoding, FileSkeleton, Problem, StoredDType, TensorHint,
+};
 
 type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
@@ -120,9 +122,25 @@ impl Format {
         self.keeps == Keeps::Hdf5
     }
 
-    /// Returns whether the format supports chunks, compression and unlimited axes, but trundle does not write them.
-    pub fn leaves_out_chunks(&self) -> bool {
-        self.keeps_annotations() && !self.is_folder()
+    /// Returns how files of the format store chunks; `None` if their data is contiguous.
+    pub fn chunks(&self) -> Option<ChunkFormat> {
+        match self.keeps >= Keeps::All {
+            true if self.is_folder() => Some(ChunkFormat::Zarr),
+            true => Some(ChunkFormat::Hdf5),
+            false => None,
+        }
+    }
+
+    /// Returns the encoding that a file of the format gets from the chunks of a source with this encoding. `None` if it
+    /// gets the default of the format.
+    pub fn encoding(&self, source: &Encoding) -> Option<Encoding> {
+        let own = self.chunks()?;
+        match own {
+            _ if own == source.format => Some(source.clone()),
+            #[cfg(feature = "hdf5")]
+            ChunkFormat::Hdf5 => Some(crate::hdf5::codecs::replaced(source)),
+            _ => None,
+        }
     }
 
     /// Returns whether the format can state that data is column-major.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Layout, Shape};
 
-use crate::{Annotations, Codecs, Problem, StoredDType};
+use crate::{Annotations, ChunkFormat, Codecs, Problem, StoredDType};
 
 /// Everything about a tensor of a file except for its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +30,6 @@ pub struct Header {
     pub chunk: Option<Vec<usize>>,
     /// The encoding of the chunks, if there are any and the reader reports it.
     pub encoding: Option<Encoding>,
-    /// For each axis, whether it is unlimited; empty if no axis is.
-    pub unlimited: Vec<bool>,
     /// The estimated picoseconds that one core takes to decode a byte of a chunk; 0 for unencoded data.
     pub decoding_picoseconds: u64,
     /// Other metadata.
@@ -48,11 +46,13 @@ trundle_core::fingerprint!(struct Header {
     chunk,
     encoding,
     annotations,
-} except { decoding_picoseconds, unlimited });
+} except { decoding_picoseconds });
 
 /// The encoding of the chunks of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoding {
+    /// The format that stores the chunks.
+    pub format: ChunkFormat,
     /// The sizes of a shard, a file with several chunks, if there are shards.
     pub shard: Option<Vec<usize>>,
     /// The axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
@@ -67,7 +67,7 @@ pub struct Encoding {
     pub decoding_bytes: usize,
 }
 
-trundle_core::fingerprint!(struct Encoding { shard, order, codecs, not_kept, as_written } except { decoding_bytes });
+trundle_core::fingerprint!(struct Encoding { format, shard, order, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
     /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor, with unchanged chunks.
@@ -111,7 +111,6 @@ impl Header {
             data_bytes,
             chunk: None,
             encoding: None,
-            unlimited: Vec::new(),
             decoding_picoseconds: 0,
             annotations,
         })

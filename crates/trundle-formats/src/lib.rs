@@ -101,7 +101,7 @@ mod zarr;
 pub use annotations::{AXES_KEY, Annotations, Difference};
 pub use attributes::{TYPED_KEY, of_groups_only_in_hdf5};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
-pub use codecs::Codecs;
+pub use codecs::{ChunkFormat, Codecs};
 pub use contents::{UndecodedTensor, Unreadable};
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};

@@ -197,9 +197,9 @@ impl Output {
     /// [`Error`] for stdout, a pipe or a device, and if the content of a folder cannot be created.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         let blob = match &self.target {
-            Target::Replace(file, _) => {
+            Target::Replace(file, path) => {
                 let file = file.file().try_clone().map_err(Problem::writing);
-                file.map(|file| -> Box<dyn Blob> { Box::new(file) })
+                file.and_then(|file| skeleton.blob(file, folder_of(path)))
             }
             Target::Folder(folder, _, format) => {
                 (format.begin)(NewFolder::Alone(folder.path()), skeleton)

@@ -3,10 +3,15 @@
 //! A skeleton is complete before any data is read, so threads or processes can write the data in any order. Only the
 //! CRC-32 fields of an archive depend on the data; they are filled in at the end.
 
+use std::fs::File;
+use std::path::Path;
+
 use trundle_core::Shape;
 
 use crate::names::check_unique;
-use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
+use crate::{
+    Annotations, Blob, ChunkFormat, Codecs, Header, Order, Problem, StoredDType, combined_crc32,
+};
 
 /// A tensor as a file will describe it, without its data.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +24,8 @@ pub struct Described<'a> {
     pub shape: &'a Shape,
     /// The order of the contiguous elements in the file.
     pub order: Order,
-    /// The sizes of a chunk; `None` for the default. Formats without chunks ignore it.
+    /// The sizes of a chunk; `None` for the default: for HDF5 contiguous data, unless there are codecs. Formats without
+    /// chunks ignore it.
     pub chunk: Option<&'a [usize]>,
     /// The sizes of a shard; `None` if chunks are not stored in shards. Formats without shards ignore it.
     pub shard: Option<&'a [usize]>,
@@ -39,6 +45,7 @@ pub struct Described<'a> {
 /// tensor has only the part inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
+    pub(crate) format: ChunkFormat,
     /// The path of the array in the file; empty if the file is the array.
     pub(crate) path: String,
     pub(crate) sizes: Vec<usize>,
@@ -52,9 +59,12 @@ pub struct ChunkedTensor {
     pub(crate) annotations: Annotations,
     /// The metadata of a tensor that is copied as it is stored. The other fields then describe one byte for each chunk.
     pub(crate) undecoded: Option<String>,
+    /// The file offset of the root of the chunk index, in a file that has one.
+    pub(crate) index_offset: u64,
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
+    format,
     path,
     sizes,
     chunk,
@@ -65,9 +75,15 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     width,
     annotations,
     undecoded,
+    index_offset,
 });
 
 impl ChunkedTensor {
+    /// Returns the metadata.
+    pub fn annotations(&self) -> &Annotations {
+        &self.annotations
+    }
+
     /// Returns the sizes of one write: a shard, or a chunk if there are no shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
@@ -97,7 +113,8 @@ impl ChunkedTensor {
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
-            encoding.as_written && encoding.codecs == self.codecs && fill == Some(&self.fill())
+            let is_same = encoding.format == self.format && encoding.codecs == self.codecs;
+            encoding.as_written && is_same && fill == Some(&self.fill())
         })
     }
 
@@ -109,12 +126,12 @@ impl ChunkedTensor {
 
     /// Returns the size of a decoded chunk in bytes.
     pub fn bytes_of_chunk(&self) -> usize {
-        self.chunk.iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
+        chunk_bytes(&self.chunk, self.width)
     }
 
     /// Returns the size of one write in bytes, before encoding.
     pub fn bytes_at_once(&self) -> usize {
-        self.at_once().iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
+        chunk_bytes(self.at_once(), self.width)
     }
 }
 
@@ -191,7 +208,8 @@ pub struct FileSkeleton {
     data_bytes: Vec<usize>,
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
-    chunked: Vec<ChunkedTensor>,
+    /// The tensors in chunks, each with its index.
+    chunked: Vec<(usize, ChunkedTensor)>,
     /// The path and the attributes (a JSON object) of each group. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
@@ -234,9 +252,45 @@ impl FileSkeleton {
         &self.data_bytes
     }
 
-    /// Returns the tensors if their data is in chunks, otherwise an empty slice.
-    pub fn chunked(&self) -> &[ChunkedTensor] {
-        &self.chunked
+    /// Returns the tensors whose data is in chunks.
+    pub fn chunked(&self) -> impl Iterator<Item = &ChunkedTensor> {
+        self.chunked.iter().map(|(_, tensor)| tensor)
+    }
+
+    /// Returns the tensor with this index; `None` if its data is not in chunks.
+    pub fn chunked_tensor(&self, index: usize) -> Option<&ChunkedTensor> {
+        let found = self.chunked.binary_search_by_key(&index, |(index, _)| *index);
+        found.ok().map(|at| &self.chunked[at].1)
+    }
+
+    /// Returns the tensors whose data is in chunks, each with the offset of its data.
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
+    pub(crate) fn chunked_at(&self) -> impl Iterator<Item = (u64, &ChunkedTensor)> {
+        self.chunked.iter().map(|(index, tensor)| (self.data_offsets[*index], tensor))
+    }
+
+    /// Returns whether the data of a tensor is in chunks, so that the size of the file is not known in advance.
+    pub fn has_chunks(&self) -> bool {
+        !self.chunked.is_empty()
+    }
+
+    /// Returns the size of the file in bytes without the data in chunks.
+    pub fn unchunked_bytes(&self) -> u64 {
+        self.bytes
+            - self.chunked.iter().map(|(index, _)| self.data_bytes[*index] as u64).sum::<u64>()
+    }
+
+    /// Returns the new file as a blob, which encodes chunks. Its temporary files are in the folder `beside`.
+    ///
+    /// # Errors
+    /// [`Problem`] if a temporary file cannot be created.
+    pub fn blob(&self, file: File, beside: &Path) -> Result<Box<dyn Blob>, Problem> {
+        #[cfg(feature = "hdf5")]
+        if self.has_chunks() {
+            return crate::hdf5::begin(file, self, beside);
+        }
+        let _ = beside;
+        Ok(Box::new(file))
     }
 
     /// Returns whether the spans contain CRC-32 fields, which need the CRC-32 of each tensor's data.
@@ -283,10 +337,10 @@ impl FileSkeleton {
         self.groups = groups;
     }
 
-    #[cfg(feature = "zarr")]
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
         self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;
-        self.chunked.push(tensor);
+        self.chunked.push((self.data_offsets.len() - 1, tensor));
         Ok(())
     }
 
@@ -295,6 +349,17 @@ impl FileSkeleton {
         self.data_offsets.push(offset);
         self.data_bytes.push(bytes);
         Ok(())
+    }
+
+    /// Sorts the tensors, which were pushed in the order `pushed`.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn sort_tensors(&mut self, pushed: &[usize]) {
+        let mut order: Vec<usize> = (0..pushed.len()).collect();
+        order.sort_by_key(|at| pushed[*at]);
+        self.data_offsets = order.iter().map(|at| self.data_offsets[*at]).collect();
+        self.data_bytes = order.iter().map(|at| self.data_bytes[*at]).collect();
+        self.chunked.iter_mut().for_each(|(index, _)| *index = pushed[*index]);
+        self.chunked.sort_by_key(|(index, _)| *index);
     }
 
     /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and the data of
@@ -312,4 +377,24 @@ impl FileSkeleton {
         })?;
         Ok(start)
     }
+}
+
+/// Returns default sizes of a chunk or shard of at most `most` bytes. The longest side is halved until the chunk is
+/// small enough, which favours no order of reading.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn chunk_of(sizes: &[usize], width: usize, most: usize) -> Vec<usize> {
+    let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
+    let mut cuts = vec![1; chunk.len()];
+    while chunk_bytes(&chunk, width) > most
+        && let Some(axis) = (0..chunk.len()).max_by_key(|axis| chunk[*axis])
+        && chunk[axis] > 1
+    {
+        cuts[axis] *= 2;
+        chunk[axis] = sizes[axis].div_ceil(cuts[axis]);
+    }
+    chunk
+}
+
+pub(crate) fn chunk_bytes(chunk: &[usize], width: usize) -> usize {
+    chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size))
 }

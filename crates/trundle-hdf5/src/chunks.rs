@@ -9,7 +9,7 @@ use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
 
 use crate::chunk_tree;
 use crate::error::{Error, guarded};
-use crate::filters::Filters;
+use crate::filters::{Filter, Filters};
 use crate::layout::{Dataspace, Index};
 use crate::metadata::Metadata;
 
@@ -52,6 +52,11 @@ impl Chunked {
     /// Returns the estimated picoseconds that one core takes to undo the filters, for each byte.
     pub fn decoding_picoseconds(&self) -> u64 {
         self.filters.picoseconds()
+    }
+
+    /// Returns the filters in the order of encoding.
+    pub fn filters(&self) -> Vec<Filter> {
+        self.filters.list()
     }
 
     /// Reads and decodes the chunk at the grid position `index`. A chunk that was never written has the fill value.

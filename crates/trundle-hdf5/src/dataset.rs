@@ -31,8 +31,8 @@ pub struct Dataset {
     pub attributes: Attributes,
     /// The names of attributes that cannot be read, such as references.
     pub unheld: Vec<String>,
-    /// For each axis, whether it is unlimited.
-    pub unlimited: Vec<bool>,
+    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow.
+    pub max_sizes: Vec<u64>,
     /// The little-endian bytes of the fill value, if the dataset states one.
     pub fill: Option<Vec<u8>>,
 }
@@ -124,7 +124,7 @@ impl Dataset {
         };
         Ok(Dataset {
             path: path.to_owned(),
-            unlimited: space.most.iter().map(|most| *most == u64::MAX).collect(),
+            max_sizes: max_sizes(&space),
             shape: space.sizes,
             dtype,
             width: datatype.width,
@@ -166,6 +166,11 @@ pub(crate) fn public(
         values.insert(TYPED_KEY.to_owned(), typed.into());
     }
     (values, unheld)
+}
+
+fn max_sizes(space: &Dataspace) -> Vec<u64> {
+    let axes = space.most.iter().zip(&space.sizes);
+    axes.map(|(most, size)| if most > size { *most } else { 0 }).collect()
 }
 
 fn in_memory(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {

@@ -1,5 +1,11 @@
-//! Undoes the filters of stored chunks.
+//! Applies and undoes the filters of chunks.
 
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use hdf5_reader::checksum::fletcher32;
 use hdf5_reader::filters::apply_pipeline_with_limit;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::filter_pipeline::{
@@ -21,6 +27,31 @@ const KNOWN: [u16; 7] = [
     FILTER_SCALEOFFSET,
     FILTER_LZF,
 ];
+
+/// The names of filters that are only read.
+const ONLY_READ: [(u16, &str); 4] = [
+    (FILTER_SZIP, "szip"),
+    (FILTER_NBIT, "n-bit"),
+    (FILTER_SCALEOFFSET, "scale-offset"),
+    (FILTER_LZF, "LZF"),
+];
+
+/// The highest level of deflate, and the level of zlib's default.
+const MOST_LEVEL: u32 = 9;
+const DEFAULT_LEVEL: u32 = 6;
+
+/// A filter of the chunks of a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// Stores the first bytes of all elements, then their second bytes, and so on.
+    Shuffle,
+    /// Compresses a chunk to a zlib stream, at a level of 0 to 9.
+    Deflate(u8),
+    /// Appends a checksum.
+    Fletcher32,
+    /// A filter with this name, which is only read.
+    OnlyRead(&'static str),
+}
 
 /// The names of other registered filters, for error messages.
 const OTHERS: [(u16, &str); 9] = [
@@ -60,6 +91,83 @@ impl Filters {
             return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
         }
         Ok(Filters(filters))
+    }
+
+    /// Returns the filters in which a new dataset stores chunks of elements of `width` bytes.
+    ///
+    /// # Errors
+    /// If one of them is only read.
+    pub(crate) fn of(filters: &[Filter], width: usize) -> Result<Filters, Error> {
+        let description = |filter: &Filter| {
+            let (id, client_data) = match filter {
+                Filter::Shuffle => (FILTER_SHUFFLE, vec![width as u32]),
+                Filter::Deflate(level) => (FILTER_DEFLATE, vec![u32::from(*level)]),
+                Filter::Fletcher32 => (FILTER_FLETCHER32, Vec::new()),
+                Filter::OnlyRead(name) => {
+                    return Err(Error::unsupported(format!("the filter {name} is not written")));
+                }
+            };
+            Ok(FilterDescription { id, name: None, client_data })
+        };
+        filters.iter().map(description).collect::<Result<_, _>>().map(Filters)
+    }
+
+    /// Returns the filters in the order of encoding.
+    pub(crate) fn list(&self) -> Vec<Filter> {
+        let filter = |filter: &FilterDescription| match filter.id {
+            FILTER_SHUFFLE => Filter::Shuffle,
+            FILTER_FLETCHER32 => Filter::Fletcher32,
+            FILTER_DEFLATE => {
+                let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
+                Filter::Deflate(level.min(MOST_LEVEL) as u8)
+            }
+            id => {
+                let known = ONLY_READ.iter().find(|(only_read, _)| *only_read == id);
+                Filter::OnlyRead(known.map_or("unknown", |(_, name)| name))
+            }
+        };
+        self.0.iter().map(filter).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Encodes the message about the filters, in version 2.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        let mut message = vec![2, self.0.len() as u8];
+        for FilterDescription { id, client_data, .. } in &self.0 {
+            // The library may skip a filter that fails, except for the checksum.
+            let flags = u16::from(*id != FILTER_FLETCHER32);
+            for value in [*id, flags, client_data.len() as u16] {
+                message.extend(value.to_le_bytes());
+            }
+            message.extend(client_data.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        message
+    }
+
+    /// Encodes a chunk with elements of `width` bytes.
+    pub(crate) fn apply<'a>(&self, chunk: &'a [u8], width: usize) -> io::Result<Cow<'a, [u8]>> {
+        let mut data = Cow::from(chunk);
+        for filter in &self.0 {
+            data = match filter.id {
+                FILTER_SHUFFLE => shuffled(&data, width)?.into(),
+                FILTER_FLETCHER32 => {
+                    let sum = fletcher32(&data).to_le_bytes();
+                    let mut data = data.into_owned();
+                    data.extend(sum);
+                    data.into()
+                }
+                _ => {
+                    let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
+                    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(level));
+                    encoder.write_all(&data)?;
+                    encoder.finish()?.into()
+                }
+            };
+        }
+        Ok(data)
     }
 
     /// Returns the estimated picoseconds that one core takes to undo the filters, for each byte (measured on a core of
@@ -107,6 +215,18 @@ impl Filters {
         }
         Ok(data)
     }
+}
+
+/// Returns the first bytes of all elements, then their second bytes, and so on.
+fn shuffled(data: &[u8], width: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(data.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let whole = data.len() - data.len() % width;
+    for byte in 0..width {
+        out.extend(data[..whole].iter().skip(byte).step_by(width));
+    }
+    out.extend(&data[whole..]);
+    Ok(out)
 }
 
 /// Decodes LZF (`liblzf` 3.6) to at most `most` bytes. A control byte `c` below 32 precedes `c + 1` literal bytes; any

@@ -32,8 +32,12 @@ pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
 pub use error::Error;
 pub use file::{Hdf5File, Unreadable};
+pub use filters::Filter;
 pub use metadata::ReadAt;
-pub use new::{NewDataset, NewFile};
+pub use new::{
+    ChunkCoder, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED, stored_fill, superblock,
+    write_chunk_index,
+};
 
 /// The signature at the start of a file, or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

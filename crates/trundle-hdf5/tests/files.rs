@@ -11,7 +11,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use trundle_hdf5::{
-    Attributes, Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt, TYPED_KEY,
+    Attributes, ChunkCoder, Data, Dataset, Error, Filter, Hdf5File, NewChunk, NewChunks,
+    NewDataset, NewFile, ReadAt, TYPED_KEY, UNLIMITED, superblock, write_chunk_index,
 };
 
 #[derive(Debug)]
@@ -178,8 +179,7 @@ fn new(path: &str, shape: &[u64], dtype: &str, bytes: u64, names: &[&str]) -> Ne
         dtype: dtype.to_owned(),
         bytes,
         dimension_names: names.iter().map(|name| Some((*name).to_owned())).collect(),
-        attributes: Attributes::new(),
-        fill: None,
+        ..NewDataset::default()
     }
 }
 
@@ -534,4 +534,107 @@ fn no_damaged_file_is_more_than_refused() {
             }
         }
     }
+}
+
+#[test]
+fn new_chunks_are_found_by_trees_of_every_depth() {
+    use Filter::{Deflate, Fletcher32, Shuffle};
+    // A node has up to 64 entries. Every third chunk is not stored in some files.
+    for (sizes, chunk, filters, is_sparse) in [
+        (&[10][..], &[3][..], &[][..], false),
+        (&[64], &[1], &[Fletcher32], false),
+        (&[65, 3], &[1, 2], &[Shuffle, Deflate(9)], false),
+        (&[65, 3], &[1, 2], &[Deflate(1), Shuffle, Fletcher32], true),
+        (&[4097, 1, 2], &[1, 1, 2], &[], false),
+        (&[2, 4200], &[9, 1], &[], true),
+        (&[3, 0], &[1, 1], &[Deflate(4)], false),
+    ] {
+        let bytes = 2 * chunk.iter().product::<u64>() as usize;
+        let dataset = NewDataset {
+            path: "x".to_owned(),
+            shape: sizes.to_vec(),
+            dtype: ">i2".to_owned(),
+            bytes: 2 * sizes.iter().product::<u64>(),
+            chunks: Some(NewChunks { chunk: chunk.to_vec(), filters: filters.to_vec() }),
+            max_sizes: (0..sizes.len()).map(|axis| [UNLIMITED, 0, 5000][axis % 3]).collect(),
+            fill: Some(vec![7, 0]),
+            ..NewDataset::default()
+        };
+        let new = NewFile::of(vec![dataset], &BTreeMap::new(), false).unwrap();
+        let (mut file, coder) = (new.metadata, ChunkCoder::new(filters, 2, bytes).unwrap());
+        let counts: Vec<u64> =
+            sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect();
+        let index_of = |mut number: u64| {
+            let mut index = vec![0; counts.len()];
+            for (at, count) in index.iter_mut().zip(&counts).rev() {
+                (*at, number) = (number % count, number / count);
+            }
+            index
+        };
+        let content = |number: u64| -> Vec<u8> {
+            let all = number as usize..;
+            all.take(bytes).map(|at| (at * at / 7 % 251) as u8).collect()
+        };
+        let (count, mut stored) = (counts.iter().product(), Vec::new());
+        for number in (0..count).filter(|number| !is_sparse || number % 3 > 0) {
+            let whole = content(number);
+            let encoded = coder.encode(&whole).unwrap();
+            let at = index_of(number).iter().zip(chunk).map(|(i, chunk)| i * chunk).collect();
+            let (bytes, offset) = (encoded.len() as u32, file.len() as u64);
+            stored.push(NewChunk { at, bytes, offset });
+            assert_eq!(coder.decode(encoded.to_vec()).unwrap(), whole);
+            file.extend(&*encoded);
+        }
+        let mut write = |bytes: &[u8], offset: u64| {
+            file.resize(file.len().max(offset as usize + bytes.len()), 0);
+            file[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        };
+        if count > 0 {
+            let ends = (new.data[0], write_end(&stored));
+            let stored = stored.into_iter().map(Ok);
+            let end = write_chunk_index(stored, (chunk, 2), ends, &mut write).unwrap();
+            write(&superblock(end), 0).unwrap();
+            assert_eq!(file.len() as u64, end);
+        }
+        let read = open(&file).unwrap();
+        let [dataset] = &read.datasets[..] else { panic!("one dataset") };
+        let Data::Chunked(chunked) = &dataset.data else { panic!("in chunks") };
+        assert_eq!((&chunked.chunk[..], &chunked.filters()[..]), (chunk, filters));
+        let axes = dataset.max_sizes.iter().zip(sizes).enumerate();
+        for (axis, (most, size)) in axes {
+            let bounded = if *size < 5000 { 5000 } else { 0 };
+            assert_eq!(*most, [UNLIMITED, 0, bounded][axis % 3], "{sizes:?}");
+        }
+        for number in 0..count {
+            let is_stored = !is_sparse || number % 3 > 0;
+            let expected = if is_stored { content(number) } else { [0, 7].repeat(bytes / 2) };
+            assert_eq!(chunked.read_chunk(&index_of(number)).unwrap(), expected, "{sizes:?}");
+        }
+    }
+}
+
+fn write_end(stored: &[NewChunk]) -> u64 {
+    stored.last().map_or(0, |last| last.offset + u64::from(last.bytes))
+}
+
+#[test]
+fn chunks_that_cannot_be_read_again_are_not_written() {
+    let file = |chunk: &[u64], filters: &[Filter]| {
+        let chunks = NewChunks { chunk: chunk.to_vec(), filters: filters.to_vec() };
+        let (path, dtype) = ("x".to_owned(), "<f8".to_owned());
+        let (shape, chunks) = (vec![5; chunk.len()], Some(chunks));
+        let dataset = NewDataset { path, shape, dtype, bytes: 8, chunks, ..NewDataset::default() };
+        NewFile::of(vec![dataset], &BTreeMap::new(), false).map(|_| ())
+    };
+    for (chunk, filters, why) in [
+        (&[1 << 28][..], &[][..], "the limit is 2147483647 bytes"),
+        (&[u64::MAX, 2], &[], "the limit is 2147483647 bytes"),
+        (&[0], &[], "chunks of [0] elements"),
+        (&[5], &[Filter::OnlyRead("LZF")], "the filter LZF is not written"),
+    ] {
+        let error = file(chunk, filters).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(file(&[(1 << 28) - 1], &[]).is_ok());
 }

@@ -10,6 +10,7 @@ import argparse
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 
@@ -60,6 +61,14 @@ def same(found, expected):
     assert np.array_equal(found, expected), (found, expected)
 
 
+def stored(dataset):
+    """Return the filters of a dataset as trundle keeps them: with deflate of level 4 instead of filters that it only reads."""
+    compression = (dataset.compression, dataset.compression_opts)
+    if dataset.compression == "lzf" or dataset.scaleoffset is not None:
+        compression = ("gzip", 4)
+    return compression, dataset.shuffle, dataset.fletcher32
+
+
 def dataset(rng, group, name):
     """Write a random dataset and return its contents."""
     dtype = np.dtype(rng.choice(TYPES))
@@ -98,8 +107,8 @@ def dataset(rng, group, name):
 
 
 def chain(rng, axes):
-    """Return a random chain, and a function that does the same with numpy."""
-    stages, moves = [], []
+    """Return a random chain, a function that does the same with numpy, and the source axis of each axis."""
+    stages, moves, axes_of = [], [], list(range(axes))
     for _ in range(rng.randint(1, 3)):
         kind = rng.choice(["flip", "roll", "transpose"])
         axis = rng.randrange(axes)
@@ -114,11 +123,12 @@ def chain(rng, axes):
             order = rng.sample(range(axes), axes)
             stages.append(f"transpose({','.join(map(str, order))})")
             moves.append(lambda x, order=order: np.transpose(x, order))
+            axes_of = [axes_of[axis] for axis in order]
     def move(x):
         for each in moves:
             x = each(x)
         return x
-    return " | ".join(stages), move
+    return " | ".join(stages), move, axes_of
 
 
 def reads(rng, trundle, folder):
@@ -146,7 +156,7 @@ def reads(rng, trundle, folder):
     name = rng.choice(list(expected))
     values = expected[name]
     if values.ndim:
-        stages, move = chain(rng, values.ndim)
+        stages, move, _ = chain(rng, values.ndim)
         out = folder / "moved.npy"
         small = ["--max-mem", "1M"] if rng.random() < 0.5 else []
         run(trundle, "apply", path, stages, "--tensor", name, "--only", "-o", out, "--force", *small)
@@ -159,23 +169,68 @@ def writes(rng, trundle, folder, path, expected):
     """Check that h5py reads a file that the program wrote."""
     out = folder / rng.choice(["out.h5", "out.nc"])
     if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
-        stages, move = chain(rng, next(iter(expected.values())).ndim)
+        stages, move, axes_of = chain(rng, next(iter(expected.values())).ndim)
     else:
-        stages, move = None, lambda x: x
+        stages, move, axes_of = None, lambda x: x, None
     command = ["apply", path, stages] if stages else ["convert", path]
-    run(trundle, *command, "-o", out, "--force", "--verify")
-    with h5py.File(out) as file:
+    small = ["--max-mem", "4M"] if rng.random() < 0.5 else []
+    run(trundle, *command, "-o", out, "--force", "--verify", *small)
+    with h5py.File(out) as file, h5py.File(path) as source:
         found = []
         file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
         assert sorted(found) == sorted(expected), (found, expected.keys())
         for name, values in expected.items():
             moved = move(values)
             same(np.array(file[name][()], file[name].dtype), moved)
-            assert file[name].chunks is None
+            made, given = file[name], source[name]
+            assert (made.chunks is None) == (given.chunks is None), (made.chunks, given.chunks)
+            if given.chunks and 0 not in given.shape:
+                of = axes_of or range(given.ndim)
+                assert stored(made) == stored(given), (stored(made), stored(given))
+                assert made.maxshape == tuple(given.maxshape[axis] for axis in of), (made.maxshape, given.maxshape)
+                if not stages or "roll" not in stages:
+                    chunks = [given.chunks[axis] for axis in of]
+                    assert [*made.chunks] == chunks or "flip" in (stages or ""), (made.chunks, chunks)
             if "text" in file[name].attrs:
                 said(file[name].attrs)
         said(file.attrs)
     run(trundle, "cmp", out, out)
+    with h5py.File(out, "a") as file:
+        # The library can add to what the program wrote.
+        for name in found:
+            if file[name].maxshape and file[name].maxshape[0] is None:
+                last = file[name].shape[0]
+                file[name].resize(last + 7, axis=0)
+                assert np.all(file[name][last:] == file[name].fillvalue), name
+                file[name][last:] = expected[name].flat[0]
+                same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
+
+
+def many_chunks(rng, trundle, folder):
+    """Check that the library finds, adds, replaces and removes chunks in an index of several levels."""
+    values = np.array(elements(rng, "i4", (700, 11, 3)))
+    values[values == 0] = 1
+    values[100:200] = 0
+    with h5py.File(folder / "many.h5", "w") as file:
+        options = {"compression": "gzip", "shuffle": True, "fletcher32": True}
+        file.create_dataset("x", data=values, chunks=(1, 2, 3), maxshape=(None, None, 3), **options)
+    out = folder / "moved.h5"
+    run(trundle, "flip", folder / "many.h5", "--axes", "0", "-o", out, "--force", "--verify")
+    values = values[::-1]
+    with h5py.File(out, "a") as file:
+        made = file["x"]
+        same(made[...], values)
+        # Chunks of zeros are not stored.
+        assert made.id.get_num_chunks() == 600 * 6
+        assert made.id.get_chunk_info_by_coord((3, 4, 0)).size > 0
+        made.resize((1500, 40, 3))
+        made[700:] = elements(rng, "i4", (800, 40, 3))
+        made[:50, :11] = values[:50] = elements(rng, "i4", (50, 11, 3))
+        made.resize((300, 7, 3))
+    run(trundle, "convert", out, "-o", folder / "again.h5", "--force", "--verify")
+    for path in [out, folder / "again.h5"]:
+        with h5py.File(path) as file:
+            same(file["x"][...], values[:300, :7])
 
 
 def netcdf(rng, trundle, folder):
@@ -184,11 +239,12 @@ def netcdf(rng, trundle, folder):
     import xarray
 
     path = folder / "n.nc"
-    sizes = {"time": rng.randint(1, 9), "lat": rng.randint(1, 9), "lon": rng.randint(1, 9), "none": 2}
+    sizes = {"time": rng.randint(0, 9), "lat": rng.randint(1, 9), "lon": rng.randint(1, 9), "none": 2}
+    unlimited = {name for name in sizes if name == "time" or sizes["time"] and rng.random() < 0.2}
     with netCDF4.Dataset(path, "w") as file:
         file.title = "a title"
         for name, size in sizes.items():
-            file.createDimension(name, None if name == "time" else size)
+            file.createDimension(name, None if name in unlimited else size)
         for name in ["time", "lat", "lon"]:
             made = file.createVariable(name, "f8", (name,))
             made.units = "days since 2000-01-01" if name == "time" else "degrees"
@@ -197,7 +253,10 @@ def netcdf(rng, trundle, folder):
             names = rng.sample(list(sizes), rng.randint(1, 4))
             packed = rng.random() < 0.5
             fill = rng.choice([None, -9, float("nan")]) if not packed else -32768
-            options = {"zlib": True, "complevel": 1, "shuffle": True} if rng.random() < 0.5 else {}
+            options = {"zlib": True, "complevel": rng.randint(1, 9)} if rng.random() < 0.5 else {}
+            options.update(shuffle=rng.random() < 0.5, fletcher32=rng.random() < 0.3)
+            if rng.random() < 0.5:
+                options["chunksizes"] = [rng.randint(1, max(sizes[name], 1)) for name in names]
             made = file.createVariable(
                 f"v{at}", "i2" if packed else rng.choice(["f4", "f8"]), names, fill_value=fill, **options
             )
@@ -208,15 +267,53 @@ def netcdf(rng, trundle, folder):
                 made.scale_factor, made.add_offset = 0.25, 10.0
             shape = [sizes[name] for name in names]
             values = elements(rng, "i2", shape).astype(made.dtype) % 100
-            if fill is not None:
+            if fill is not None and values.size:
                 values.flat[0] = fill
             made[:] = values
+    with netCDF4.Dataset(path) as file:
+        # An unlimited dimension without data has no length.
+        sizes = {name: made.size for name, made in file.dimensions.items()}
     expected = xarray.open_dataset(path, decode_times=False).load()
     for out in [folder / "n.zarr", folder / "again.nc"]:
         run(trundle, "convert", path, "-o", out, "--force")
         kind = {"engine": "zarr", "consolidated": False} if out.suffix == ".zarr" else {}
         found = xarray.open_dataset(out, decode_times=False, **kind).load()
         xarray.testing.assert_identical(found, expected)
+    alike(path, folder / "again.nc")
+    if all(sizes.values()):
+        dims = rng.sample(["time", "lat", "lon"], rng.randint(1, 3))
+        run(trundle, "flip", path, "--dims", ",".join(dims), "-o", folder / "flipped.nc", "--force", "--verify")
+        alike(path, folder / "flipped.nc", dims)
+        # A variable may have fewer elements than its unlimited dimension.
+        path = pathlib.Path(shutil.copy(path, folder / "grown.nc"))
+        with netCDF4.Dataset(path, "a") as file:
+            made = file.createVariable("short", "i4", ("time", "lat"), zlib=True)
+            made[: sizes["time"] // 2] = 7
+        run(trundle, "convert", path, "-o", folder / "short.nc", "--force", "--verify")
+        alike(path, folder / "short.nc")
+        with netCDF4.Dataset(path) as one, netCDF4.Dataset(folder / "short.nc") as two:
+            assert one["short"].shape == two["short"].shape
+            # netCDF4 may return random values beyond the elements.
+            assert np.all(two["short"][: sizes["time"] // 2] == 7)
+
+
+def alike(path, other, moved=()):
+    """Check that netCDF4 sees the same dimensions, filters and, along axes that were not moved, chunks."""
+    import netCDF4
+
+    with netCDF4.Dataset(path) as one, netCDF4.Dataset(other) as two:
+        dimensions = [
+            {name: (made.size, made.isunlimited()) for name, made in file.dimensions.items()} for file in [one, two]
+        ]
+        used = {name for made in one.variables.values() for name in made.dimensions}
+        expected = {name: size for name, size in dimensions[0].items() if name in used}
+        assert dimensions[1] == expected, dimensions
+        for name, made in one.variables.items():
+            assert made.filters() == two[name].filters(), (name, made.filters(), two[name].filters())
+            chunks, found = made.chunking(), two[name].chunking()
+            assert (chunks == "contiguous") == (found == "contiguous"), (name, chunks, found)
+            for axis, size, own in zip(made.dimensions, chunks, found) if chunks != "contiguous" else []:
+                assert axis in moved or size == own, (name, chunks, found)
 
 
 def main():
@@ -232,6 +329,8 @@ def main():
     except ImportError:
         has_netcdf = False
         print("netCDF-4 is left out: netCDF4, xarray or zarr is not there")
+    with tempfile.TemporaryDirectory() as folder:
+        many_chunks(random.Random(arguments.seed), trundle, pathlib.Path(folder))
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         rng = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder:

@@ -104,7 +104,7 @@ pub(crate) enum Command {
 // Headings of the options that commands share. `-h` shows only the options in [`help::SHOWN`].
 const INPUT: &str = "Input";
 const OUTPUT: &str = "Output";
-const CHUNKED: &str = "Zarr output";
+const CHUNKED: &str = "Zarr and HDF5 output";
 const LARGE: &str = "Large files";
 const REPORTING: &str = "Reporting";
 
@@ -290,13 +290,13 @@ pub(crate) struct WritingArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = CHUNKED)]
 pub(crate) struct ChunkArgs {
-    /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis (default: the source's chunks, or at most 4 MiB)
+    /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis; none in HDF5 (default: the source's chunks)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<Written<ChunkSizes>>,
     /// Shard sizes: multiples of --chunks (default: the source's; none if --chunks is given)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shards: Option<Written<ChunkSizes>>,
-    /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none (default: the source's, or zstd:3)
+    /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none; in HDF5 deflate:4:shuffle (default: the source's)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
     /// Copy chunks without decoding them, and record the new axis order in the metadata

@@ -76,13 +76,18 @@ fn names_of_axes(header: &Header) -> String {
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// The axis order if it is not row-major, the shards if there are any, and the codecs.
+/// The axis order if it is not row-major, the shards if there are any, and the codecs. If an output does not keep a codec,
+/// the codecs of the output.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
     let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));
     let shards = encoding.shard.as_ref().map(|shard| format!(" in shards of {shard:?}"));
     let (order, shards) = (order.unwrap_or_default(), shards.unwrap_or_default());
-    format!("{order}{shards}, codec {}", encoding.codecs)
+    let replaced = match &encoding.not_kept[..] {
+        [] => String::new(),
+        codecs => format!(" in an output: {}", Shown(codecs.join(", "))),
+    };
+    format!("{order}{shards}, codec {}{replaced}", encoding.codecs)
 }
 
 fn line(header: &Header) -> Result<String, Failure> {

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 /// Chunk or shard sizes: one for each axis in order, or for some axes by index or name. `-1` means the whole axis.
 ///
-/// Examples of the text form are `24,48,-1`, `0=24,2=-1` and `lat=24,time=-1`.
+/// Examples of the text form are `24,48,-1`, `0=24,2=-1` and `lat=24,time=-1`. `none` means no chunks or shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// Pairs of an axis and a size. An axis of `None` is the next axis in order; a size of `None` is the whole axis.
+    /// Pairs of an axis and a size; empty for no chunks or shards. An axis of `None` is the next axis in order; a size
+    /// of `None` is the whole axis.
     sizes: Vec<(Option<Axis>, Option<usize>)>,
 }
 
@@ -22,6 +23,9 @@ impl FromStr for ChunkSizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ChunkSizes, String> {
+        if text.trim() == "none" {
+            return Ok(ChunkSizes { sizes: Vec::new() });
+        }
         let one = |part: &str| -> Result<(Option<Axis>, Option<usize>), String> {
             let (axis, size) = match part.rsplit_once('=') {
                 Some((axis, size)) => (Some(axis.trim()), size.trim()),
@@ -52,6 +56,11 @@ impl FromStr for ChunkSizes {
 }
 
 impl ChunkSizes {
+    /// Returns whether there are no chunks or shards.
+    pub(crate) fn is_none(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
     /// Checks that every axis that is given by name is in `names`, the axis names of all results.
     ///
     /// # Errors
@@ -92,7 +101,9 @@ impl ChunkSizes {
 
     /// Returns whether the sizes are given in order, but not for exactly `rank` axes.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
-        self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
+        !self.is_none()
+            && self.sizes.len() != rank
+            && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
     /// Resolves the sizes of chunks or shards (`what`) for a tensor. Axes without a requested size get `otherwise`.

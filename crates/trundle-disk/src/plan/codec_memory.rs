@@ -102,7 +102,7 @@ pub(crate) fn encoders(
     (budget, most): (usize, usize),
     skeleton: &FileSkeleton,
 ) -> Result<(usize, Option<usize>), usize> {
-    match skeleton.chunked().iter().map(bytes_of_encoder).max() {
+    match skeleton.chunked().map(bytes_of_encoder).max() {
         None => Ok((budget, None)),
         Some(each) => shared((budget, most), each).map(|(left, encoders)| (left, Some(encoders))),
     }

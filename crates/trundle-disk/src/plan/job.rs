@@ -8,8 +8,8 @@ use serde::Serialize;
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
-    Annotations, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format, Order, Shown,
-    StoredDType, TensorFile,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format,
+    Order, Shown, StoredDType, TensorFile,
 };
 
 use crate::Storage;
@@ -21,7 +21,7 @@ use crate::plan::io_plan::{Resources, SMALL_BYTES};
 use crate::plan::left_out::LeftOut;
 use crate::plan::measurements::Measurements;
 use crate::plan::storage::Rates;
-use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
+use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned, check_chunk_options};
 
 /// A tensor of a file, and the operators to apply to it.
 #[derive(Clone, Debug)]
@@ -201,7 +201,7 @@ impl Job {
             let first = inputs.len();
             let of_output = |input| JobInput::new(input, files, &output.element);
             inputs.extend(output.inputs.iter().map(of_output));
-            tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
+            tensors.push(Unplanned::assembled(output, &inputs[first..], first, format)?);
         }
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
@@ -246,7 +246,8 @@ impl Job {
             unplanned.push(Unplanned::undecoded(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
         }
-        if format.is_folder() {
+        check_chunk_options(format, options)?;
+        if format.chunks().is_some() {
             check_axes_with_sizes(&unplanned, options)?;
         }
         let chunkings = unplanned.iter().map(|each| each.chunking(format, options));
@@ -259,11 +260,16 @@ impl Job {
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
-        let codecs_not_kept = match format.is_folder() && options.codecs.is_none() {
-            true => unplanned.iter().flat_map(Unplanned::codecs_not_kept).cloned().collect(),
+        let in_chunks = unplanned.iter().enumerate();
+        let in_chunks = in_chunks.filter(|(at, _)| skeleton.chunked_tensor(*at).is_some());
+        let codecs_not_kept = match options.codecs.is_none() {
+            true => in_chunks.flat_map(|(_, each)| each.codecs_not_kept()).cloned().collect(),
             false => BTreeSet::new(),
         };
-        let left_out = LeftOut::of(files, &inputs, &unplanned, format, metadata);
+        let mut left_out = LeftOut::of(files, &unplanned, format, metadata);
+        if format.chunks() == Some(ChunkFormat::Hdf5) {
+            left_out.add_chunks(&inputs, &unplanned, &skeleton);
+        }
         let (all, lacking) = (options.budget(), |needed| options.lacking(needed as u64));
         let storage = options.storage.unwrap_or(Storage::SSD);
         let cores = options.threads.or_else(|| Some(available_parallelism().ok()?.get()));
@@ -280,7 +286,7 @@ impl Job {
         let mut rates = Rates { storage, coders };
         let planned = |(at, each): (usize, Unplanned)| {
             let resources = Resources { budget, rates: &rates };
-            each.planned(skeleton.chunked().get(at), &inputs, resources, options.metadata_only)
+            each.planned(skeleton.chunked_tensor(at), &inputs, resources, options.metadata_only)
         };
         let decided = unplanned.into_iter().enumerate().map(planned);
         let mut decided = decided.collect::<Result<Vec<_>, Error>>().map_err(in_all)?;
@@ -343,7 +349,7 @@ impl Job {
     }
 
     pub(crate) fn writers(&self) -> usize {
-        let chunked = self.skeleton.chunked().iter();
+        let chunked = self.skeleton.chunked();
         let in_codecs = chunked.map(|tensor| tensor.codecs().encoding_picoseconds()).sum::<u64>();
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
@@ -357,13 +363,13 @@ impl Job {
     /// Returns the sum of the sizes of the largest decoded chunk and the largest encoded chunk or shard.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
-        let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
+        let encoded = self.skeleton.chunked().filter(|tensor| tensor.codecs().count() > 0);
         let encoded = encoded.map(ChunkedTensor::bytes_at_once);
         decoded.max().unwrap_or(0).saturating_add(encoded.max().unwrap_or(0))
     }
 
     fn encoding(&self) -> u64 {
-        let each = self.tensors.iter().zip(self.skeleton.chunked());
+        let each = self.tensors.iter().filter_map(|tensor| Some((tensor, tensor.chunked()?)));
         let encoded = each.filter(|(tensor, _)| tensor.encoded().is_none());
         let picoseconds = |(tensor, chunked): (&TensorJob, &ChunkedTensor)| {
             tensor.out_bytes().saturating_mul(chunked.codecs().encoding_picoseconds())

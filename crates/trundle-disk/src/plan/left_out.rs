@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use trundle_core::DType;
 use trundle_formats::{
-    Annotations, Format, Header, TYPED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
+    Annotations, FileSkeleton, Format, Header, TYPED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
 };
 
 use crate::plan::input::{JobInput, JobTensor};
@@ -40,7 +40,6 @@ impl LeftOut {
     /// Compares the metadata of a job's inputs with what an output of `format` can keep.
     pub(crate) fn of(
         files: &[&TensorFile],
-        inputs: &[JobInput],
         tensors: &[Unplanned],
         format: &Format,
         metadata: &[(String, String)],
@@ -66,10 +65,6 @@ impl LeftOut {
                 left.add_attributes(annotations.only_in_hdf5());
             }
         }
-        if format.leaves_out_chunks() {
-            let read = inputs.iter().filter_map(JobInput::tensor);
-            read.for_each(|JobTensor { header, .. }| left.add_chunks(header));
-        }
         if format.is_folder() {
             left.outdated_ngff = ngff::outdated(metadata);
             let of_bf16 = tensors.iter().filter(|tensor| tensor.dtype() == DType::BF16);
@@ -92,18 +87,45 @@ impl LeftOut {
         }
     }
 
-    fn add_chunks(&mut self, header: &Header) {
-        let Header { name, shape, chunk, unlimited, .. } = header;
-        let Some(chunk) = chunk else { return };
-        if header.decoding_picoseconds > 0 {
+    /// Adds the chunks, the compression and the unlimited axes that an HDF5 output with the layout `skeleton` loses.
+    pub(crate) fn add_chunks(
+        &mut self,
+        inputs: &[JobInput],
+        tensors: &[Unplanned],
+        skeleton: &FileSkeleton,
+    ) {
+        for (at, tensor) in tensors.iter().enumerate() {
+            let written = skeleton.chunked_tensor(at).map(|_| tensor.annotated().1);
+            let read = tensor.inputs().iter().filter_map(|input| inputs[*input].tensor());
+            read.for_each(|JobTensor { header, .. }| self.add_chunks_of(header, written));
+        }
+    }
+
+    /// `written` has the annotations of the result; `None` if the result is contiguous.
+    fn add_chunks_of(&mut self, header: &Header, written: Option<&Annotations>) {
+        let Header { name, shape, chunk, annotations, .. } = header;
+        // A scalar of HDF5 has no chunks.
+        let Some(chunk) = chunk.as_ref().filter(|chunk| !chunk.is_empty()) else { return };
+        if written.is_none() && header.decoding_picoseconds > 0 {
             self.compressed.insert(name.clone());
-        } else if shape.iter().zip(chunk).any(|(size, chunk)| size > chunk) {
+        } else if written.is_none() && shape.iter().zip(chunk).any(|(size, chunk)| size > chunk) {
             self.chunked.insert(name.clone());
         }
-        let names = &header.annotations.dimension_names;
-        for axis in (0..unlimited.len()).filter(|axis| unlimited[*axis]) {
-            let axis_name = names.get(axis).cloned().flatten();
-            self.unlimited.insert(axis_name.unwrap_or_else(|| format!("axis {axis} of {name}")));
+        let unlimited = |of: &Annotations| -> Vec<(usize, Option<String>)> {
+            let name = |axis: usize| of.dimension_names.get(axis).cloned().flatten();
+            let axes = (0..of.max_sizes.len()).filter(|axis| of.is_unlimited(*axis));
+            axes.map(|axis| (axis, name(axis))).collect()
+        };
+        let kept = written.map(unlimited).unwrap_or_default();
+        let lost = unlimited(annotations);
+        // Axes without names are compared by their number.
+        let is_kept = |name: &Option<String>| match name {
+            Some(_) => kept.iter().any(|(_, other)| other == name),
+            None => kept.len() >= lost.len(),
+        };
+        for (axis, axis_name) in lost.iter().filter(|(_, axis_name)| !is_kept(axis_name)) {
+            let unnamed = || format!("axis {axis} of {name}");
+            self.unlimited.insert(axis_name.clone().unwrap_or_else(unnamed));
         }
     }
 }

@@ -7,11 +7,12 @@ use trundle::{Chain, PlanError, Shape};
 use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
-    Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
-    UndecodedTensor,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order,
+    StoredDType, UndecodedTensor,
 };
 
 use crate::error::{Error, Problem};
+use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::encoded::{EncodedChunks, UNDECODED_CHUNK_BYTES};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
@@ -33,8 +34,8 @@ pub struct TensorJob {
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
-    /// The sizes of a written chunk, or of a shard if there are shards; `None` if the output is not chunked.
-    at_once: Option<Vec<usize>>,
+    /// The chunks of the output; `None` if the output is not chunked.
+    chunked: Option<Box<ChunkedTensor>>,
     /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
     /// The tensor if it is copied as it is stored. The movement then has one byte for each chunk.
@@ -48,7 +49,8 @@ impl TensorJob {
         let file_passes = if self.is_undecoded() && self.units() > 0 {
             vec![self.movement.whole_pass()]
         } else {
-            let planned = self.movement.io_plan(self.at_once.as_deref(), resources);
+            let planned =
+                self.movement.io_plan(self.chunked().map(ChunkedTensor::at_once), resources);
             planned.map_err(|error| error.within(&self.name))?
         };
         Ok(TensorJob { file_passes, ..self })
@@ -78,6 +80,11 @@ impl TensorJob {
     /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
         self.undecoded.as_ref().map_or(&self.out_shape, |undecoded| &undecoded.header.shape)
+    }
+
+    /// Returns the chunks of the output; `None` if the output is not chunked.
+    pub fn chunked(&self) -> Option<&ChunkedTensor> {
+        self.chunked.as_deref()
     }
 
     /// Returns the order of the elements in the output.
@@ -191,7 +198,9 @@ pub(crate) struct Unplanned {
     map: Option<IndexMap>,
     /// The default chunk sizes, if the caller gave them.
     chunk: Option<Vec<usize>>,
-    /// The encoding of the single source, with its axes in the order of the output.
+    /// The chunk sizes of the single source along the axes of the output; `None` if the output has other axes.
+    source_chunk: Option<Vec<usize>>,
+    /// The encoding of the single source, as the format keeps it, with its axes in the order of the output.
     encoding: Option<Encoding>,
     annotations: Annotations,
 }
@@ -246,15 +255,20 @@ impl Unplanned {
             file_passes: Vec::new(),
             out_shape,
             out_order,
-            at_once: None,
+            chunked: None,
             encoded: None,
             undecoded: None,
         };
+        let source_chunk = header.chunk.as_ref().zip(axes.as_ref());
+        let source_chunk = source_chunk
+            .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
+        let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
         Ok(Unplanned {
             job,
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
-            encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
+            source_chunk,
+            encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
             annotations: header.annotations.of_axes(axes.as_deref()),
         })
     }
@@ -282,6 +296,7 @@ impl Unplanned {
         output: &Assembled<'_>,
         inputs: &[JobInput],
         first: usize,
+        format: &Format,
     ) -> Result<Unplanned, Error> {
         let arrangements: Vec<Arrangement<'_>> = inputs.iter().map(JobInput::arrangement).collect();
         let refused = |error| Error::of(output.name, error);
@@ -305,7 +320,7 @@ impl Unplanned {
             movement,
             file_passes: Vec::new(),
             out_order: Order::RowMajor,
-            at_once: None,
+            chunked: None,
             encoded: None,
             undecoded: None,
         };
@@ -313,7 +328,8 @@ impl Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
-            encoding: output.encoding.clone(),
+            source_chunk: None,
+            encoding: output.encoding.as_ref().and_then(|encoding| format.encoding(encoding)),
             annotations: output.annotations.clone(),
         })
     }
@@ -335,31 +351,25 @@ impl Unplanned {
         (&self.job.name, &self.annotations)
     }
 
+    /// Returns the indices of the job's inputs.
+    pub(crate) fn inputs(&self) -> &[usize] {
+        &self.job.inputs
+    }
+
     pub(crate) fn dtype(&self) -> trundle_core::DType {
         self.job.element.dtype()
     }
 
-    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit.
+    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit. The
+    /// options must be [allowed](check_chunk_options).
     pub(crate) fn chunking(
         &self,
         format: &Format,
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
-        if !format.is_folder() {
-            let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
-            if *metadata_only {
-                let why = format!("metadata only: format {} has no chunks to copy", format.name());
-                return Err(Error::from(Problem::Chunks(why)));
-            }
-            if chunks.is_none() && shards.is_none() && codecs.is_none() {
-                return Ok(Chunking::default());
-            }
-            let why = match format.leaves_out_chunks() {
-                true => "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result"
-                    .to_owned(),
-                false => format!("format {} has no chunks", format.name()),
-            };
-            return Err(Error::from(Problem::Chunks(why)));
+        let is_contiguous = options.chunks.as_ref().is_some_and(ChunkSizes::is_none);
+        if format.chunks().is_none() || is_contiguous {
+            return Ok(Chunking::default());
         }
         if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
@@ -367,6 +377,7 @@ impl Unplanned {
         let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.job.name);
         let brought = self.chunk.clone().or_else(|| self.job.movement.chunk());
+        let brought = brought.map(|chunk| self.beyond_edges(chunk));
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -376,6 +387,7 @@ impl Unplanned {
             }
         };
         let shard = match &options.shards {
+            Some(asked) if asked.is_none() => None,
             None if options.chunks.is_some() => None,
             None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
@@ -393,6 +405,18 @@ impl Unplanned {
         let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
         let codecs = options.codecs.as_ref().or(brought).cloned();
         Ok(Chunking { chunk, shard, order: None, codecs })
+    }
+
+    /// Restores the size of source chunks that are longer than an axis that can grow.
+    fn beyond_edges(&self, mut chunk: Vec<usize>) -> Vec<usize> {
+        let axes = self.job.out_shape.iter().zip(&self.annotations.max_sizes);
+        let axes = axes.zip(self.source_chunk.iter().flatten()).zip(&mut chunk);
+        for (((size, most), source), chunk) in axes {
+            if *most > *size as u64 && *chunk >= *size {
+                *chunk = (*source).max(*chunk);
+            }
+        }
+        chunk
     }
 
     /// Returns the chunks of the single source, with its order of the elements in a chunk. A chunk may be longer than
@@ -451,8 +475,8 @@ impl Unplanned {
         metadata_only: bool,
     ) -> Result<TensorJob, Error> {
         let encoded = self.encoded(chunked, inputs);
-        let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
-        let mut job = TensorJob { at_once, ..self.job };
+        let chunked = chunked.cloned().map(Box::new);
+        let mut job = TensorJob { chunked, ..self.job };
         job.encoded = match encoded {
             // Without elements there is nothing to copy.
             Err(why) if (metadata_only || job.is_undecoded()) && job.out_shape.elements() > 0 => {
@@ -481,6 +505,32 @@ impl Unplanned {
         let source = inputs[*input].tensor().ok_or_else(several)?;
         EncodedChunks::of(map, &source.header, chunked)
     }
+}
+
+/// Checks that a file of `format` can have the requested chunks.
+///
+/// # Errors
+/// [`Error`] with the reason if it cannot.
+pub(crate) fn check_chunk_options(format: &Format, options: &PlanOptions) -> Result<(), Error> {
+    let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
+    let (name, is_none) = (format.name(), chunks.as_ref().is_some_and(ChunkSizes::is_none));
+    let is_asked = chunks.is_some() || shards.is_some() || codecs.is_some();
+    let why = match format.chunks() {
+        Some(ChunkFormat::Zarr) if is_none => {
+            "a Zarr store has chunks: -1 is a chunk for the whole axis".to_owned()
+        }
+        Some(ChunkFormat::Zarr) => return Ok(()),
+        _ if *metadata_only => {
+            format!("metadata only: format {name} has no chunks to copy")
+        }
+        None if is_asked => format!("format {name} has no chunks"),
+        Some(ChunkFormat::Hdf5) if shards.is_some() => "HDF5 has no shards".to_owned(),
+        Some(ChunkFormat::Hdf5) if is_none && codecs.as_ref().is_some_and(|own| !own.is_none()) => {
+            "contiguous data has no codecs: leave out --codec or --chunks none".to_owned()
+        }
+        None | Some(ChunkFormat::Hdf5) => return Ok(()),
+    };
+    Err(Error::from(Problem::Chunks(why)))
 }
 
 #[derive(Clone, Debug, Default)]

@@ -77,7 +77,7 @@ impl Executor<'_> {
         // The sizes of stored chunks are known only when they are copied.
         let at_once = match of.is_undecoded() {
             true => UNDECODED_CHUNK_BYTES as usize,
-            false => job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once),
+            false => of.chunked().map_or(0, ChunkedTensor::bytes_at_once),
         };
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);

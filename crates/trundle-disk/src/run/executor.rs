@@ -447,7 +447,7 @@ impl<'a> Executor<'a> {
             let written = target.write_all_at(&span.bytes, span.offset);
             written.map_err(|error| self.context.writing(error))?;
         }
-        Ok(())
+        target.finish().map_err(|error| self.context.writing(error))
     }
 }
 

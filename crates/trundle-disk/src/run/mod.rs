@@ -21,7 +21,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Output, Sequential, begin_finishing};
+use trundle_formats::{Begin, Blob, Output, Sequential, begin_finishing};
 
 use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, Problem, temporary, writing};
@@ -189,8 +189,12 @@ impl Job {
         if sources.iter().all(|source| source.file.blob().is_some()) {
             check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", self.space())?;
         }
-        let store = RunFiles::new(std::env::temp_dir(), String::new());
-        let target = &*store.unnamed().map_err(temporary(None))?;
+        let folder = std::env::temp_dir();
+        let store = RunFiles::new(folder.clone(), String::new());
+        let file = tempfile::tempfile_in(&folder).map_err(temporary(None))?;
+        let whole = file.try_clone().map_err(temporary(None))?;
+        let target = self.skeleton.blob(file, &folder);
+        let target = &*target.map_err(|problem| Error::file(&folder, problem))?;
         let context = Context {
             job: &self,
             path,
@@ -205,21 +209,20 @@ impl Job {
         let mut executor = Executor::new(context, Begin::Anew, checkpoint);
         executor.run(sources)?;
         let move_seconds = executor.into_move_seconds();
-        io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
+        io::copy(&mut Sequential::new(&whole as &dyn Blob), &mut output).map_err(writing(path))?;
         let outcome = Outcome { move_seconds, verified: options.verify, ..Outcome::default() };
         Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
     fn space(&self) -> u64 {
         // The size of encoded chunks is not known.
-        let output = if self.format.is_folder() { 0 } else { self.skeleton.bytes() };
-        output + self.cost().temporary_bytes
+        self.skeleton.unchunked_bytes() + self.cost().temporary_bytes
     }
 
-    /// Returns whether the output is large enough, and no input needs unpacking.
+    /// Returns whether the output is large enough and not in chunks, and no input needs unpacking.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
-        in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES
+        in_place && !self.skeleton.has_chunks() && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
 }
 

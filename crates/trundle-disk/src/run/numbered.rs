@@ -143,8 +143,7 @@ impl Job {
             _ => 0,
         };
         let between: u64 = groups.iter().map(own).sum();
-        let of_output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
-        check_space(&folder, "", between + of_output)?;
+        check_space(&folder, "", between + job.skeleton.unchunked_bytes())?;
         let (stages, _) = numbered(&job, &groups, task_bytes);
         let output = SharedOutput::begin(job.format, path, overwrite, &job.skeleton)?;
         let plan = TaskPlan {
@@ -231,6 +230,10 @@ impl Job {
         if let Some(tensor) = self.tensors.iter().find(is_packed) {
             let why = "two tasks cannot write elements that share a byte".to_owned();
             return Err(Error::of(tensor.name(), Problem::Tasks(why)));
+        }
+        if self.skeleton.has_chunks() && !self.format.is_folder() {
+            let why = "tasks cannot write chunks to one HDF5 file: give --chunks none, or write a .zarr store";
+            return Err(Error::from(Problem::Tasks(why.to_owned())));
         }
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         sources_identity(sources)?.filter(|_| in_place).ok_or_else(|| {

@@ -6,15 +6,13 @@
 mod array;
 mod boxes;
 mod chunks;
+mod new_chunks;
 mod recent;
 
 #[cfg(feature = "zarr")]
 pub(crate) use array::read_box;
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
-#[cfg(feature = "zarr")]
-pub(crate) use boxes::{BoxPosition, copy_box, part_of_chunk};
-#[cfg(all(test, feature = "zarr"))]
-pub(crate) use boxes::{counts, indices};
+#[cfg(feature = "hdf5")]
+pub(crate) use boxes::{BoxPosition, copy_box, counts};
 pub(crate) use chunks::Chunks;
-#[cfg(feature = "zarr")]
-pub(crate) use recent::Recent;
+pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray};

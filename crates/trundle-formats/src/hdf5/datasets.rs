@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trundle_hdf5::{Dataset, Hdf5File};
 
+use super::codecs;
 use super::data::{Data, Unstored};
 use crate::blob::Sequential;
 use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
@@ -93,9 +94,10 @@ impl Datasets {
 
 impl AssignedDatasets {
     fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
-        let Dataset { path, shape, dtype, width, data, attributes, unlimited, .. } = dataset;
+        let Dataset { path, shape, dtype, width, data, attributes, max_sizes, .. } = dataset;
         let annotations = Annotations {
             dimension_names: dataset.dimension_names,
+            max_sizes: if max_sizes.iter().all(|most| *most == 0) { Vec::new() } else { max_sizes },
             attributes: attributes::to_text(&attributes),
             fill: dataset.fill,
             is_whole: false,
@@ -103,7 +105,7 @@ impl AssignedDatasets {
         };
         let header = Header { annotations, ..chunked::header(path, &dtype, width, &shape)? };
         let bytes = header.data_bytes as u64;
-        let mut decoding_picoseconds = 0;
+        let (mut decoding_picoseconds, mut encoding) = (0, None);
         let (offset, chunk, array) = match data {
             trundle_hdf5::Data::At(offset) => (offset, None, None),
             trundle_hdf5::Data::InMemory(data) => {
@@ -119,12 +121,13 @@ impl AssignedDatasets {
                 let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
                 self.chunks_end = end;
                 decoding_picoseconds = array.decoding_picoseconds();
+                encoding = Some(codecs::encoding(&array.filters()));
                 self.arrays.push((begin, array));
                 (begin, Some(chunk), Some(self.arrays.len() - 1))
             }
         };
         let data_offset = Some(offset);
-        self.headers.push(Header { data_offset, chunk, unlimited, decoding_picoseconds, ..header });
+        self.headers.push(Header { data_offset, chunk, encoding, decoding_picoseconds, ..header });
         self.chunked.push(array);
         Ok(())
     }

@@ -3,8 +3,10 @@
 //! Each dataset is a tensor, named by its path. Contiguous data is read in place. All other data (chunks, data within
 //! the metadata, and fill values) follows the file as a sequence of decoded bytes (`data.rs`).
 
+pub(crate) mod codecs;
 mod data;
 mod datasets;
+mod new_file;
 mod skeleton;
 
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use trundle_hdf5::{Hdf5File, SIGNATURE};
 
 use self::data::Bytes;
 use self::datasets::Datasets;
+pub(crate) use self::new_file::begin;
 use crate::contents::Contents;
 use crate::format::Keeps;
 use crate::source::Source;

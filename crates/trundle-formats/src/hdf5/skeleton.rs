@@ -1,13 +1,18 @@
 //! Makes the skeleton of a new file.
 
 use trundle_core::DType;
-use trundle_hdf5::{NewDataset, NewFile};
+use trundle_hdf5::{NewChunks, NewDataset, NewFile};
 
 use super::FORMAT;
+use super::codecs::filters;
+use crate::chunked::{bytes_of_chunks, usable};
 use crate::names::check_relative;
-use crate::skeleton::{check_names, is_whole};
+use crate::skeleton::{check_names, chunk_of, is_whole};
 use crate::stored_dtype::ByteOrder;
-use crate::{AXES_KEY, Described, FileSkeleton, Problem, StoredDType, attributes};
+use crate::{
+    AXES_KEY, ChunkFormat, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType,
+    attributes,
+};
 
 pub(super) fn hdf5(
     tensors: &[Described<'_>],
@@ -23,7 +28,13 @@ pub(super) fn netcdf(
     skeleton(tensors, metadata, true)
 }
 
-/// Creates the skeleton: all metadata, followed by contiguous data.
+/// The largest default chunk in bytes: what the HDF5 library caches of a dataset by default.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The most chunks of a dataset. The index of more takes too much memory.
+const MOST_CHUNKS: u64 = 1 << 24;
+
+/// Creates the skeleton: all metadata, followed by contiguous data, and then by the data in chunks.
 fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -45,21 +56,78 @@ fn skeleton(
         dataset.attributes = own;
     }
     groups.insert(String::new(), attributes::of_metadata_without_objects(&of_root));
+    let each = tensors.iter().zip(&datasets);
+    let each = each.map(|(tensor, dataset)| chunked(tensor, dataset));
+    let mut chunked = each.collect::<Result<Vec<Option<ChunkedTensor>>, Problem>>()?;
     let file = NewFile::of(datasets, &groups, is_netcdf)?;
     let mut skeleton = FileSkeleton::default();
     let mut between = file.metadata;
-    for (tensor, begin) in tensors.iter().zip(file.data) {
-        let room = begin - skeleton.bytes() - between.len() as u64;
+    let (in_chunks, contiguous): (Vec<usize>, Vec<usize>) =
+        (0..tensors.len()).partition(|at| chunked[*at].is_some());
+    for at in &contiguous {
+        let room = file.data[*at] - skeleton.bytes() - between.len() as u64;
         between.resize(between.len() + room as usize, 0);
         if !between.is_empty() {
             skeleton.push(std::mem::take(&mut between))?;
         }
-        skeleton.push_data(tensor.bytes()?)?;
+        skeleton.push_data(tensors[*at].bytes()?)?;
     }
     if !between.is_empty() {
         skeleton.push(between)?;
     }
+    for at in &in_chunks {
+        if let Some(tensor) = chunked[*at].take() {
+            skeleton.push_chunked(ChunkedTensor { index_offset: file.data[*at], ..tensor })?;
+        }
+    }
+    skeleton.sort_tensors(&[contiguous, in_chunks].concat());
     Ok(skeleton)
+}
+
+/// Returns the chunks of a dataset, if it has any.
+fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<ChunkedTensor>, Problem> {
+    let Some(NewChunks { chunk, .. }) = &dataset.chunks else { return Ok(None) };
+    let (sizes, chunk) = (tensor.shape.to_vec(), usable(chunk)?);
+    let count = bytes_of_chunks(tensor.shape, &chunk, 1);
+    if let Some(count) = count.filter(|count| *count > MOST_CHUNKS) {
+        let why = format!(
+            "it would have {count} chunks, the limit is {MOST_CHUNKS}: give larger --chunks"
+        );
+        return Err(tensor.refused(FORMAT.name, why));
+    }
+    Ok(Some(ChunkedTensor {
+        format: ChunkFormat::Hdf5,
+        path: dataset.path.clone(),
+        sizes,
+        chunk,
+        shard: None,
+        order: None,
+        codecs: tensor.codecs.cloned().unwrap_or(Codecs(Vec::new())),
+        dtype: dataset.dtype.clone(),
+        width: tensor.element.width().units(),
+        annotations: tensor.annotations.cloned().unwrap_or_default(),
+        undecoded: None,
+        index_offset: 0,
+    }))
+}
+
+/// Returns the chunks of a tensor; `None` if its data is contiguous. A chunk is not longer than an axis that cannot
+/// grow.
+fn chunks(tensor: &Described<'_>, max_sizes: &[u64]) -> Result<Option<NewChunks>, Problem> {
+    let refused = |why: String| tensor.refused(FORMAT.name, why);
+    let (sizes, width) = (tensor.shape.sizes(), tensor.element.width().units());
+    let codecs = tensor.codecs.filter(|codecs| !codecs.is_none());
+    let filters =
+        codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
+    let default = || codecs.map(|_| chunk_of(sizes, width, CHUNK_BYTES));
+    let chunk =
+        tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
+    let Some(chunk) = chunk else { return Ok(None) };
+    let fitted = chunk.iter().zip(sizes).enumerate().map(|(axis, (chunk, size))| {
+        let size = (*size as u64).max(max_sizes.get(axis).copied().unwrap_or(0)).max(1);
+        (*chunk as u64).min(size)
+    });
+    Ok(Some(NewChunks { chunk: fitted.collect(), filters }))
 }
 
 fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
@@ -69,11 +137,14 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
     let dtype = type_name(element)
         .ok_or_else(|| refused(&format!("HDF5 has no elements of type {}", element.name())))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
+    let chunks = chunks(tensor, &annotations.max_sizes)?;
     Ok(NewDataset {
         path: tensor.name.to_owned(),
         shape: tensor.shape.iter().map(|size| *size as u64).collect(),
         dtype,
         bytes: tensor.bytes()? as u64,
+        chunks,
+        max_sizes: annotations.max_sizes,
         dimension_names: annotations.dimension_names,
         attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
         fill: annotations.fill,

@@ -113,7 +113,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         attributes: attributes::to_text(&array.attributes),
         fill: Some(array.fill.clone()),
         is_whole: array.path.is_empty(),
-        unread: Vec::new(),
+        ..Annotations::default()
     };
     let header = Header {
         data_offset: Some(begin),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
-use crate::{Codecs, Encoding};
+use crate::{ChunkFormat, Codecs, Encoding};
 
 /// Returns the encoding with the codecs that an output can keep: compression and checksums, which are lossless in any
 /// order of elements. `width` is the bytes of an element.
@@ -40,7 +40,8 @@ pub(super) fn encoding(
             },
         }
     }
-    Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
+    let (format, codecs) = (ChunkFormat::Zarr, Codecs(kept));
+    Encoding { format, shard, order, codecs, not_kept, as_written, decoding_bytes }
 }
 
 pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64 {
@@ -90,7 +91,7 @@ fn kept_codec(
         "crc32c" => Codec::Crc32c,
         "numcodecs.shuffle" => {
             let element_bytes = size("elementsize").filter(|bytes| *bytes > 0)?;
-            Codec::Shuffle { element_bytes }
+            Codec::Shuffle { element_bytes: Some(element_bytes) }
         }
         // The same compressed data with another header and trailer. Version 3 has only gzip.
         "numcodecs.zlib" => {
@@ -125,12 +126,20 @@ fn of_blosc(width: usize) -> usize {
 /// Returns a message with the reason if they do not.
 pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     for codec in &codecs.0 {
-        if let Codec::Shuffle { element_bytes } = codec
-            && !chunk_bytes.is_multiple_of(*element_bytes)
-        {
-            return Err(format!(
-                "its chunks of {chunk_bytes} bytes are not a multiple of shuffle's element size {element_bytes}"
-            ));
+        match codec {
+            Codec::Shuffle { element_bytes: Some(bytes) }
+                if !chunk_bytes.is_multiple_of(*bytes) =>
+            {
+                return Err(format!(
+                    "its chunks of {chunk_bytes} bytes are not a multiple of shuffle's element size {bytes}"
+                ));
+            }
+            Codec::Deflate { .. } | Codec::Fletcher32 => {
+                return Err(format!(
+                    "Zarr has no codec {codec}: use gzip instead of deflate, crc32c instead of fletcher32"
+                ));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -150,9 +159,12 @@ pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
             }})
         }
         Codec::Shuffle { element_bytes } => {
+            let element_bytes = element_bytes.unwrap_or(width);
             json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": element_bytes}})
         }
         Codec::Crc32c => json!({"name": "crc32c"}),
+        // `check` refuses the filters of HDF5.
+        Codec::Deflate { .. } | Codec::Fletcher32 => Value::Null,
     };
     codecs.0.iter().map(metadata).collect()
 }

@@ -9,9 +9,12 @@ use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
 use crate::format::NewFolder;
 use crate::names::check_relative;
-use crate::skeleton::{self, is_whole};
+use crate::skeleton::{self, chunk_bytes, chunk_of, is_whole};
 use crate::stored_dtype::numpy_kind;
-use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
+use crate::{
+    Annotations, Blob, ChunkFormat, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType,
+    attributes, ngff,
+};
 
 /// The largest default chunk in bytes: large enough for disks and codecs, small enough for partial reads.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -107,7 +110,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     let chunk = match (tensor.chunk, tensor.shard) {
         (Some(chunk), _) => chunk.to_vec(),
         (None, Some(shard)) => part_of(shard, width),
-        (None, None) => chunk_of(&sizes, width),
+        (None, None) => chunk_of(&sizes, width, CHUNK_BYTES),
     };
     let shard = tensor.shard.map(<[usize]>::to_vec);
     let is_empty = sizes.contains(&0);
@@ -119,12 +122,14 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         return Err(tensor.refused(NAME, why));
     }
     let codecs = tensor.codecs.cloned().unwrap_or_default();
-    let chunk_bytes = chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size));
-    codecs::check(&codecs, chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
+    codecs::check(&codecs, chunk_bytes(&chunk, width)).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
+    // Every axis of a Zarr array can grow.
+    let annotations = Annotations { max_sizes: Vec::new(), ..annotations };
     let order = tensor.chunk_order.map(<[usize]>::to_vec);
     let undecoded = tensor.undecoded.map(str::to_owned);
     Ok(ChunkedTensor {
+        format: ChunkFormat::Zarr,
         path,
         sizes,
         chunk,
@@ -135,6 +140,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         width,
         annotations,
         undecoded,
+        index_offset: 0,
     })
 }
 
@@ -158,25 +164,6 @@ fn type_name(element: &StoredDType) -> Option<String> {
     is_plain.then(|| format!("{kind}{}", 8 * dtype.width()))
 }
 
-/// Returns the default sizes of a chunk or shard. The longest side is halved until the chunk is small enough, which
-/// favours no order of reading.
-fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
-    let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
-    let mut cuts = vec![1; chunk.len()];
-    while is_large(&chunk, width)
-        && let Some(axis) = (0..chunk.len()).max_by_key(|axis| chunk[*axis])
-        && chunk[axis] > 1
-    {
-        cuts[axis] *= 2;
-        chunk[axis] = sizes[axis].div_ceil(cuts[axis]);
-    }
-    chunk
-}
-
-fn is_large(chunk: &[usize], width: usize) -> bool {
-    chunk.iter().fold(width, |all, size| all.saturating_mul(*size)) > CHUNK_BYTES
-}
-
 /// Returns the default sizes of the chunks in a shard, which divide it evenly.
 fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
     let mut chunk = shard.to_vec();
@@ -185,7 +172,7 @@ fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
             (0..chunk.len()).filter(|axis| chunk[*axis] > 0 && chunk[*axis].is_multiple_of(2));
         even.max_by_key(|axis| chunk[*axis])
     };
-    while is_large(&chunk, width)
+    while chunk_bytes(&chunk, width) > CHUNK_BYTES
         && let Some(axis) = even(&chunk)
     {
         chunk[axis] /= 2;

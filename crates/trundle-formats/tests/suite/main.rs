@@ -4,6 +4,8 @@
 mod archive;
 mod folders;
 mod gguf;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod leftover;
 mod nifti;
 mod npy;

@@ -55,9 +55,15 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
 }
 
 pub(super) fn dataspace(sizes: &[u64]) -> Vec<u8> {
+    growing_dataspace(sizes, &[])
+}
+
+/// Encodes the dataspace of a dataset whose axes can grow to `most`, if it is not empty.
+pub(super) fn growing_dataspace(sizes: &[u64], most: &[u64]) -> Vec<u8> {
     let mut out = Encoder::default();
-    out.u8(2).u8(sizes.len() as u8).u8(0).u8(u8::from(!sizes.is_empty()));
-    for size in sizes {
+    let flags = u8::from(!most.is_empty());
+    out.u8(2).u8(sizes.len() as u8).u8(flags).u8(u8::from(!sizes.is_empty()));
+    for size in sizes.iter().chain(most) {
         out.u64(*size);
     }
     out.0

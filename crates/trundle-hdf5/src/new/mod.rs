@@ -1,21 +1,29 @@
 //! Encodes the metadata of a new file, and assigns positions to its data.
 //!
-//! The metadata precedes the data: superblock, groups, datasets, and heaps of strings and references. Lengths do not
-//! depend on addresses, so all blocks are encoded twice: first to learn the lengths, which give the addresses, then
-//! with the addresses.
+//! The metadata precedes the data: superblock, groups, datasets, heaps of strings and references, and space for the
+//! roots of chunk indices. Lengths do not depend on addresses, so all blocks are encoded twice: first to learn the
+//! lengths, which give the addresses, then with the addresses.
+//!
+//! The encoded sizes of chunks are not known in advance. So chunks follow all contiguous data in any order. The chunk
+//! indices are written after them, and only their roots and the superblock at known positions.
 
 mod attribute;
+mod chunk_index;
 mod datatype;
 mod encode;
 mod heap;
 mod scales;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 
 use hdf5_reader::checksum::jenkins_lookup3;
 
 use self::attribute::{Encoded, encoded_attributes, message};
+use self::chunk_index::node_bytes;
+pub use self::chunk_index::{NewChunk, write_chunk_index};
 use self::encode::{Encoder, UNDEFINED, object_header};
 pub(crate) use self::heap::ELEMENT_BYTES;
 use self::heap::Heap;
@@ -23,10 +31,15 @@ use self::scales::{Scales, leave_names_to_dimensions};
 use self::tree::Tree;
 use crate::SIGNATURE;
 use crate::attributes::Attributes;
+use crate::chunks::MOST_CHUNK_BYTES;
 use crate::error::Error;
+use crate::filters::{Filter, Filters};
 use crate::header::kind;
 
-/// A dataset to be written, contiguous and row-major.
+/// The size to which an unlimited axis can grow.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// A dataset to be written, row-major.
 #[derive(Clone, Debug, Default)]
 pub struct NewDataset {
     /// The path below the root, without a leading or trailing slash.
@@ -37,6 +50,10 @@ pub struct NewDataset {
     pub dtype: String,
     /// The size of the data in bytes.
     pub bytes: u64,
+    /// The chunks; `None` for contiguous data.
+    pub chunks: Option<NewChunks>,
+    /// For each axis, the size to which it can grow, if the data is in chunks: [`UNLIMITED`], or 0 if it cannot grow.
+    pub max_sizes: Vec<u64>,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
@@ -45,12 +62,61 @@ pub struct NewDataset {
     pub fill: Option<Vec<u8>>,
 }
 
+impl NewDataset {
+    fn is_unlimited(&self, axis: usize) -> bool {
+        self.chunks.is_some() && self.max_sizes.get(axis) == Some(&UNLIMITED)
+    }
+}
+
+/// The chunks of a dataset to be written.
+#[derive(Clone, Debug)]
+pub struct NewChunks {
+    /// The chunk sizes, each at least 1. They do not exceed the size of an axis that cannot grow.
+    pub chunk: Vec<u64>,
+    /// The filters in the order of encoding.
+    pub filters: Vec<Filter>,
+}
+
+/// Encodes and decodes the chunks of a new dataset.
+#[derive(Debug)]
+pub struct ChunkCoder {
+    filters: Filters,
+    width: usize,
+    bytes: usize,
+}
+
+impl ChunkCoder {
+    /// Creates the coder for chunks of `bytes` bytes with elements of `width` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if a filter is only read.
+    pub fn new(filters: &[Filter], width: usize, bytes: usize) -> Result<ChunkCoder, Error> {
+        Ok(ChunkCoder { filters: Filters::of(filters, width)?, width, bytes })
+    }
+
+    /// Encodes a chunk.
+    ///
+    /// # Errors
+    /// If the memory is not enough.
+    pub fn encode<'a>(&self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
+        self.filters.apply(chunk, self.width)
+    }
+
+    /// Decodes a stored chunk.
+    ///
+    /// # Errors
+    /// [`Error`] if it was not stored in this way.
+    pub fn decode(&self, stored: Vec<u8>) -> Result<Vec<u8>, Error> {
+        self.filters.undo(stored, 0, self.width, self.bytes).map_err(Error::Malformed)
+    }
+}
+
 /// A new file without its data.
 #[derive(Clone, Debug)]
 pub struct NewFile {
     /// The bytes before the data.
     pub metadata: Vec<u8>,
-    /// The file offset of each dataset's data.
+    /// The file offset of each dataset's data, or of the root of its chunk index.
     pub data: Vec<u64>,
 }
 
@@ -69,7 +135,6 @@ struct BlockAddresses {
     objects: Vec<u64>,
     heaps: Vec<u64>,
     data: Vec<u64>,
-    end: u64,
 }
 
 impl BlockAddresses {
@@ -114,31 +179,40 @@ impl NewFile {
             end += heap.len() as u64;
         }
         for dataset in datasets {
+            let root = dataset.chunks.as_ref().filter(|_| dataset.bytes > 0);
+            addresses.data.push(end);
+            end += root.map_or(0, |chunks| node_bytes(chunks.chunk.len()) as u64);
+        }
+        let metadata_end = end;
+        for (dataset, data) in datasets.iter().zip(&mut addresses.data) {
+            if dataset.chunks.is_some() {
+                continue;
+            }
             let begin = end.checked_next_multiple_of(DATA_ALIGNMENT);
             let (begin, next) = begin
                 .and_then(|begin| Some((begin, begin.checked_add(dataset.bytes)?)))
                 .filter(|(_, next)| *next <= i64::MAX as u64)
                 .ok_or_else(|| Error::unsupported("more bytes than a file can have"))?;
-            addresses.data.push(begin);
-            end = next;
+            (*data, end) = (begin, next);
         }
-        addresses.end = end;
         let (blocks, heaps) = encoded(&tree, &scales, &addresses)?;
-        let mut metadata = superblock(&addresses);
+        let mut metadata = superblock(end);
         for block in blocks {
             metadata.extend(block);
             metadata.resize(metadata.len().next_multiple_of(8), 0);
         }
         heaps.into_iter().for_each(|heap| metadata.extend(heap));
+        metadata.resize(metadata_end as usize, 0);
         Ok(NewFile { metadata, data: addresses.data })
     }
 }
 
-/// Encodes a superblock of version 2, which HDF5 can read since version 1.8.
-fn superblock(addresses: &BlockAddresses) -> Vec<u8> {
+/// Encodes the first bytes of a new file that ends at `end`: a superblock of version 2, which HDF5 can read since
+/// version 1.8. The root group follows it.
+pub fn superblock(end: u64) -> Vec<u8> {
     let mut out = Encoder::default();
     out.bytes(SIGNATURE).u8(2).u8(8).u8(8).u8(0);
-    out.u64(0).u64(UNDEFINED).u64(addresses.end).u64(addresses.object(0));
+    out.u64(0).u64(UNDEFINED).u64(end).u64(SUPERBLOCK_BYTES);
     let sum = jenkins_lookup3(&out.0);
     out.u32(sum);
     out.0
@@ -171,10 +245,13 @@ fn encoded(
                     Error::unsupported(format!("\"{}\": {error}", datasets[*index].path))
                 })?
             }
-            tree::NodeKind::Dimension(size) => {
+            tree::NodeKind::Dimension { size, is_unlimited } => {
+                let chunks = NewChunks { chunk: vec![1], filters: Vec::new() };
                 let dimension = NewDataset {
                     shape: vec![*size],
                     dtype: "<f4".to_owned(),
+                    chunks: is_unlimited.then_some(chunks),
+                    max_sizes: vec![UNLIMITED],
                     ..NewDataset::default()
                 };
                 let names = scales.attributes(at, &dimension, addresses, &mut heap);
@@ -225,20 +302,39 @@ fn dataset(
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
     let element = datatype::Element::named(&dataset.dtype)?;
-    let mut layout = Encoder::default();
     let address = if dataset.bytes == 0 { UNDEFINED } else { address };
-    layout.u8(3).u8(1).u64(address).u64(dataset.bytes);
-    // Version 2; allocate space late (2); write the fill value only if the user has set it (2); a value is defined (1).
+    let (mut layout, mut most) = (Encoder::default(), Vec::new());
+    match &dataset.chunks {
+        None => _ = layout.u8(3).u8(1).u64(address).u64(dataset.bytes),
+        Some(NewChunks { chunk, .. }) => {
+            check_chunk(chunk, element.width)?;
+            layout.u8(3).u8(2).u8(chunk.len() as u8 + 1).u64(address);
+            chunk
+                .iter()
+                .chain([&(element.width as u64)])
+                .for_each(|size| _ = layout.u32(*size as u32));
+            if dataset.max_sizes.iter().any(|most| *most > 0) {
+                let axes = dataset.shape.iter().zip(&dataset.max_sizes);
+                most = axes.map(|(size, most)| *size.max(most)).collect();
+            }
+        }
+    }
+    // Version 2; allocate space late (2) or, of chunks, when they are written (3); write the fill value only if the user has set it (2); a value is defined (1).
     let mut fill = Encoder::default();
     let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
     let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();
-    fill.u8(2).u8(2).u8(2).u8(1).u32(value.len() as u32).bytes(&value);
+    let allocated = if dataset.chunks.is_some() { 3 } else { 2 };
+    fill.u8(2).u8(allocated).u8(2).u8(1).u32(value.len() as u32).bytes(&value);
     let mut messages = vec![
-        (kind::DATASPACE, encode::dataspace(&dataset.shape)),
+        (kind::DATASPACE, encode::growing_dataspace(&dataset.shape, &most)),
         (kind::DATATYPE, element.encoded.clone()),
         (kind::FILL_VALUE, fill.0),
         (kind::LAYOUT, layout.0),
     ];
+    if let Some(NewChunks { filters, .. }) = &dataset.chunks {
+        let filters = Filters::of(filters, element.width)?;
+        messages.extend((!filters.is_empty()).then(|| (kind::FILTERS, filters.message())));
+    }
     let said: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
     for (name, value) in names {
         messages.push((kind::ATTRIBUTE, message(name, value)?));
@@ -248,4 +344,23 @@ fn dataset(
         messages.push((kind::ATTRIBUTE, message(name, &value)?));
     }
     Ok(messages)
+}
+
+/// Checks that a chunk of these sizes can be read again.
+fn check_chunk(chunk: &[u64], width: usize) -> Result<(), Error> {
+    let bytes = chunk.iter().try_fold(width as u64, |bytes, size| bytes.checked_mul(*size));
+    match bytes.is_some_and(|bytes| (1..=MOST_CHUNK_BYTES).contains(&bytes)) {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "chunks of {chunk:?} elements of {width} bytes, the limit is {MOST_CHUNK_BYTES} bytes"
+        ))),
+    }
+}
+
+/// Returns the stored bytes of a fill value, whose little-endian bytes are `little`, in elements of type `dtype`.
+///
+/// # Errors
+/// [`Error::Unsupported`] if HDF5 has no such type.
+pub fn stored_fill(dtype: &str, little: Vec<u8>) -> Result<Vec<u8>, Error> {
+    Ok(datatype::Element::named(dtype)?.stored(little))
 }

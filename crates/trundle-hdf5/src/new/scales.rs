@@ -31,14 +31,20 @@ impl Scales {
             let names: Option<Vec<&str>> =
                 dataset.dimension_names.iter().map(Option::as_deref).collect();
             let Some(names) = names.filter(|names| !names.is_empty()) else { continue };
-            let axes: Vec<(&str, u64)> =
-                names.into_iter().zip(dataset.shape.iter().copied()).collect();
+            let axes = names.into_iter().zip(dataset.shape.iter().copied()).enumerate();
+            let axes: Vec<Axis<'_>> = axes
+                .map(|(axis, (name, size))| {
+                    let is_unlimited = dataset.is_unlimited(axis);
+                    Axis { name, size, is_unlimited }
+                })
+                .collect();
             let wanted: Option<Vec<Wanted>> = (0..axes.len())
-                .map(|axis| {
-                    let (name, size) = axes[axis];
-                    let is_other = |other: &(&str, u64)| other.0 == name && other.1 != size;
-                    let is_unique = !axes[..axis].iter().any(is_other);
-                    wanted(datasets, &tree, &dataset.path, name, size).filter(|_| is_unique)
+                .map(|at| {
+                    let axis = &axes[at];
+                    let is_other =
+                        |other: &Axis<'_>| other.name == axis.name && other.size != axis.size;
+                    let is_unique = !axes[..at].iter().any(is_other);
+                    wanted(datasets, &tree, &dataset.path, axis).filter(|_| is_unique)
                 })
                 .collect();
             let list = wanted.map(|wanted| wanted.into_iter().map(|each| each.within(&mut tree)));
@@ -51,6 +57,17 @@ impl Scales {
         let mut used: Vec<usize> = used.into_iter().collect();
         used.sort_unstable();
         scales.ids = used.into_iter().enumerate().map(|(id, at)| (at, id)).collect();
+        // A dimension without data is as long as its longest axis, and unlimited if one of them is.
+        for (at, list) in &found {
+            let NodeKind::Dataset(index) = tree.nodes[*at].kind else { continue };
+            let dataset = &datasets[index];
+            for (axis, (scale, own)) in list.iter().zip(&dataset.shape).enumerate() {
+                if let NodeKind::Dimension { size, is_unlimited } = &mut tree.nodes[*scale].kind {
+                    *size = (*own).max(*size);
+                    *is_unlimited |= dataset.is_unlimited(axis);
+                }
+            }
+        }
         // Scales themselves have no scales.
         found.retain(|(at, _)| !scales.ids.contains_key(at));
         scales.lists = found.into_iter().collect();
@@ -95,10 +112,17 @@ impl Scales {
     }
 }
 
+/// A named axis of a dataset.
+struct Axis<'a> {
+    name: &'a str,
+    size: u64,
+    is_unlimited: bool,
+}
+
 enum Wanted {
     /// An existing object.
     Is(usize),
-    New(String, u64),
+    New(String, NodeKind),
 }
 
 impl Wanted {
@@ -106,22 +130,17 @@ impl Wanted {
     fn within(self, tree: &mut Tree) -> Result<usize, Error> {
         match self {
             Wanted::Is(at) => Ok(at),
-            Wanted::New(path, size) => {
-                tree.find(&path).map_or_else(|| tree.add(&path, NodeKind::Dimension(size)), Ok)
-            }
+            Wanted::New(path, new) => tree.find(&path).map_or_else(|| tree.add(&path, new), Ok),
         }
     }
 }
 
 /// Finds the scale for an axis of the dataset at `path`: in its group or one above. `None` if other objects have the
 /// name in all of these groups.
-fn wanted(
-    datasets: &[NewDataset],
-    tree: &Tree,
-    path: &str,
-    name: &str,
-    size: u64,
-) -> Option<Wanted> {
+///
+/// An unlimited scale may have another length than an unlimited axis: netCDF takes the longest.
+fn wanted(datasets: &[NewDataset], tree: &Tree, path: &str, axis: &Axis<'_>) -> Option<Wanted> {
+    let Axis { name, size, is_unlimited } = *axis;
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
@@ -131,12 +150,19 @@ fn wanted(
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
         let path = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
         let Some(at) = tree.find(&path) else {
-            free = Some(Wanted::New(path, size));
+            free = Some(Wanted::New(path, NodeKind::Dimension { size, is_unlimited }));
             continue;
         };
         let is_scale = match tree.nodes[at].kind {
-            NodeKind::Dataset(index) => is_coordinate(&datasets[index], name, size),
-            NodeKind::Dimension(known) => known == size,
+            NodeKind::Dataset(index) => {
+                let scale = &datasets[index];
+                let grow = is_unlimited && scale.is_unlimited(0);
+                let size = scale.shape.first().copied().filter(|_| grow).unwrap_or(size);
+                is_coordinate(scale, name, size)
+            }
+            NodeKind::Dimension { size: known, is_unlimited: grows } => {
+                known == size || grows && is_unlimited
+            }
             NodeKind::Group(_) => false,
         };
         if is_scale {

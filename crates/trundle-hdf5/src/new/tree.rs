@@ -24,8 +24,8 @@ pub(super) enum NodeKind {
     Group(Vec<usize>),
     /// The dataset with this index.
     Dataset(usize),
-    /// A dimension of this size, without a dataset.
-    Dimension(u64),
+    /// A dimension without a dataset.
+    Dimension { size: u64, is_unlimited: bool },
 }
 
 impl Tree {
