@@ -17,7 +17,7 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
     Cpu::with_machine(machine)
 }
 
-/// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise a
+/// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise an
 /// eighth of the cases is divided among the instruction sets and the two halves, since all of it takes minutes.
 fn conformance_of_each_set(half: usize, cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
