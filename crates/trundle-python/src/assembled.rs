@@ -86,7 +86,7 @@ pub(crate) fn run_to_new<'py>(
     output.finish(py)
 }
 
-/// Moves `inputs` by the program of `make` to `out`, or to a new array of the kind of the first input.
+/// Moves `inputs` as the program that `make` builds to `out`, or to a new array of the kind of the first input.
 pub(crate) fn assembled<'py, E>(
     py: Python<'py>,
     inputs: &[Tensor<'py>],
@@ -102,15 +102,17 @@ where
     let first = &inputs[0].memory;
     let planned = |dst: Option<&ArrayMemory>| assembly.planned(py, first, dst, threads);
     let Some(out) = out else { return run_to_new(py, &planned(None)?, inputs) };
-    let target = Tensor::to_write("out", out, &inputs[0])?.memory;
-    let to_target = planned(Some(&target))?;
-    if !inputs.iter().any(|each| each.memory.may_overlap(&target)) {
+    // It keeps the memory alive.
+    let written = Tensor::to_write("out", out, &inputs[0])?;
+    let target = &written.memory;
+    let to_target = planned(Some(target))?;
+    if !inputs.iter().any(|each| each.memory.may_overlap(target)) {
         run(py, &to_target, inputs, target.extent())?;
         return Ok(out.clone());
     }
     // `out` overlaps an input.
     let apart = Apart::new(py, target.device, &to_target.sizes, first.width)?;
     run(py, &planned(None)?, inputs, apart.memory().extent())?;
-    copied(py, apart.memory(), &target, threads)?;
+    copied(py, apart.memory(), target, threads)?;
     Ok(out.clone())
 }

@@ -193,10 +193,12 @@ impl<'a, 'py> DirectGather<'a, 'py> {
             };
             return Some(made());
         };
-        let target = Tensor::to_write("out", out, self.x).ok()?.memory;
+        // It keeps the memory alive.
+        let written = Tensor::to_write("out", out, self.x).ok()?;
+        let target = &written.memory;
         let read = [&self.x.memory, &self.indices.memory];
         let fits = target.sizes[..] == *sizes && target.is_contiguous();
-        if !fits || read.iter().any(|each| each.may_overlap(&target)) {
+        if !fits || read.iter().any(|each| each.may_overlap(target)) {
             return None;
         }
         Some(run(target.extent(), false).map(|()| out.clone()))

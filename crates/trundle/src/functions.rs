@@ -395,7 +395,9 @@ impl PlanKey<'_> {
     fn plan(&self) -> Result<Planned> {
         let map = match self.op.map(|(declared, arguments)| declared.op(arguments)) {
             Some(Some(op)) => op.index_map(self.data.shape())?,
-            Some(None) => unreachable!("such operators have no lengths"),
+            Some(None) => {
+                unreachable!("operators with lengths are not called by their declarations")
+            }
             None => IndexMap::identity(self.data.shape()),
         };
         plan(&map, self.width, self.data, self.out, self.threads)

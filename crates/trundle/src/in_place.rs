@@ -126,7 +126,8 @@ struct EndLayouts<'a> {
 impl EndLayouts<'_> {
     /// Returns the layout of the tensor after the first `stages` of `maps`.
     ///
-    /// Returns `None` if more maps follow, and a tensor of this shape does not occupy the memory of the source.
+    /// Returns `None` if more maps follow, and the shape has another number of elements, or differs while the source
+    /// has gaps.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Option<Layout> {
         if stages == maps.len() {
             return Some(self.dst.clone());

@@ -12,14 +12,14 @@ use trundle_core::{
 use crate::lowering::{BufferId, Device, Moves, Runner, Step};
 use crate::runner::temporary_bytes;
 
-/// A pass: it writes one tensor.
+/// A pass: it writes one tensor, or copies one to another layout: then the target is also the source.
 #[derive(Clone, Debug)]
 pub struct PlannedPass {
     /// The tensor that the pass writes.
     pub target: TensorId,
     /// The size of the target in bytes.
     pub bytes: usize,
-    /// One part for each tensor that the pass reads. A part is a step of the runner.
+    /// One part for each tensor that the pass reads; none if the target has no elements. A part is a step of the runner.
     pub parts: Vec<PlannedPart>,
     /// The program's tensors between the tensors that the pass reads and the target. The pass does not write them.
     pub via: Vec<TensorId>,
@@ -104,7 +104,7 @@ impl ProgramMoves {
         ProgramMoves::lowered(&simplified, Some((inputs, out)), budget, TooMany::Tiles)
     }
 
-    /// Lowers all outputs of `program` to moves between row-major tensors.
+    /// Lowers all outputs of `program` to moves between row-major tensors. The program is not simplified.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed.

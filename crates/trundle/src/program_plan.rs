@@ -11,8 +11,8 @@ use crate::lowering::{Device, Moves, PlannedPart, PlannedPass, Plans, ProgramMov
 
 /// A [`Program`], planned on the CPU or on another backend.
 ///
-/// Use a program plan to move several tensors, or tensors and constants, into one. You can run it on bytes, any number
-/// of times.
+/// Use a program plan to move several tensors, or tensors and constants, into one. On the CPU, you can run it on bytes,
+/// any number of times. It keeps the moves of the program as long as it exists.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -123,7 +123,7 @@ impl<B: Backend> ProgramPlan<B> {
     /// Plans all outputs of `program` on a backend, for row-major inputs and outputs.
     ///
     /// Input n of the [`runner`](ProgramPlan::runner) is input n of the program. `budget` usually comes from the
-    /// [backend](Backend::budget).
+    /// [backend](Backend::budget). The program is not simplified: call [`Program::simplified`] first if it may need it.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if there is not
@@ -135,8 +135,8 @@ impl<B: Backend> ProgramPlan<B> {
 
     /// Allocates the memory for intermediate tensors now instead of in the first run.
     ///
-    /// Later runs allocate only if several threads run the plan at once, or if a move is cut into tiles: each run plans
-    /// the tiles again.
+    /// Later runs to the caller's buffers allocate only if several threads run the plan at once, or if a move is cut
+    /// into tiles: each run plans the tiles again.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -183,7 +183,8 @@ impl<B: Backend> ProgramPlan<B> {
         self.runner.temporary_bytes()
     }
 
-    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](ProgramPlan::run_new).
+    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](ProgramPlan::run_new), for a plan
+    /// of [`ProgramPlan::on`]. Gaps in outputs and copies of inputs, which other plans can have, are not counted.
     pub fn peak_bytes(&self) -> usize {
         let bytes: BTreeMap<_, _> =
             self.passes().iter().map(|pass| (pass.target, pass.bytes)).collect();

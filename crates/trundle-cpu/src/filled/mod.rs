@@ -18,7 +18,7 @@ use crate::threads::for_each_task;
 /// A plan that writes the rows of a tensor into a larger tensor, and one fill element everywhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilledPlan {
-    /// The source that holds the fill element, of two.
+    /// The index, 0 or 1, of the source that holds the fill element.
     fill_at: usize,
     /// Minimum size of the source in bytes.
     pub(crate) src_bytes: usize,
