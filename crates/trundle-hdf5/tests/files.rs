@@ -36,7 +36,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 fn open(bytes: &[u8]) -> Result<Hdf5File, Error> {
-    Hdf5File::open(Arc::new(Bytes(bytes.to_vec())))
+    Hdf5File::open(Arc::new(Bytes(bytes.to_vec())), None)
 }
 
 fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
