@@ -153,6 +153,23 @@ fn what_cannot_be_moved_hides_no_others() {
 }
 
 #[test]
+fn filters_of_plugins_need_decoders() {
+    for (name, count, known) in [
+        ("plugins.h5", 12, &["32015 (Zstandard)", "32004 (LZ4)", "32008 (bitshuffle)"][..]),
+        ("plugins.nc", 7, &["307 (bzip2)", "32001 (Blosc)"]),
+    ] {
+        let file = open(&bytes_of(name)).unwrap();
+        let why: Vec<String> = file.unreadable.iter().map(|each| each.error.to_string()).collect();
+        assert_eq!((file.datasets.len(), why.len()), (0, count), "{name}: {why:?}");
+        assert!(why.iter().all(|why| why.contains("`--features zarr`")), "{name}: {why:?}");
+        for filter in known {
+            let start = format!("the filter {filter} is not supported; ");
+            assert!(why.iter().any(|why| why.starts_with(&start)), "{name}: {filter}: {why:?}");
+        }
+    }
+}
+
+#[test]
 fn axes_have_the_names_of_netcdf() {
     let file = open(&bytes_of("climate.nc")).unwrap();
     let names = |path: &str| -> Vec<String> {
