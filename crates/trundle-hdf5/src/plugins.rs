@@ -88,7 +88,7 @@ impl Bitshuffle {
             let left = bytes - out.len();
             let count = block.min(left - left % eight);
             if count == 0 {
-                // Fewer than eight elements are stored as they are.
+                // Fewer than eight elements are stored without transposing.
                 out.extend(blocks.take(left)?);
                 continue;
             }
@@ -163,7 +163,7 @@ fn lz4(data: &[u8], most: usize, unpack: Unpack) -> Result<Vec<u8>, String> {
     while out.len() < blocks.bytes {
         let count = blocks.block.min(blocks.bytes - out.len());
         let packed = blocks.packed()?;
-        // A block that does not become smaller is stored as it is.
+        // A block that does not become smaller is stored uncompressed.
         match packed.len() == count {
             true => out.extend(packed),
             false => out.extend(exactly(count, unpack(Compression::Lz4Block, packed, count)?)?),
@@ -182,7 +182,7 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Parses the header: the decoded bytes in 8 bytes, and those of a block in 4 bytes, both big-endian.
+    /// Parses the header: the decoded size of all blocks in 8 bytes and of one block in 4 bytes, both big-endian.
     fn parse(data: &'a [u8], most: usize) -> Result<Blocks<'a>, String> {
         let (bytes, rest) = data.split_first_chunk().ok_or_else(ends)?;
         let (block, rest) = rest.split_first_chunk().ok_or_else(ends)?;
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn bitshuffle_transposes_the_bits_of_eight_elements() {
-        // The elements have the bits 0 and 8 set, 1 and 9, and so on. One more element is stored as it is.
+        // The elements have the bits 0 and 8 set, 1 and 9, and so on. A ninth element is not transposed.
         let elements: Vec<u8> = (0..8).flat_map(|bit| [1 << bit, 1 << bit]).chain([7, 9]).collect();
         let stored = [
             &elements[..16].chunks(2).map(|pair| pair[0]).collect::<Vec<u8>>().repeat(2)[..],
