@@ -56,7 +56,8 @@ pub enum CompressionFormat {
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The length of Blosc's header in bytes. The bytes 4 to 7 are the decoded size.
+/// The length of Blosc's header in bytes. The bytes 4 to 7 are the decoded size, and the bytes 8 to 11 the size of a
+/// block.
 const BLOSC_HEADER: usize = 16;
 
 impl CompressionFormat {

@@ -1,8 +1,7 @@
 //! Tests that HDF5 files in chunks have the elements that were written, in whatever order.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::Path;
+use std::fs::File;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +10,7 @@ use trundle_formats::{
     Annotations, ChunkFormat, Codecs, Described, Format, Order, StoredDType, TensorFile,
 };
 
-use crate::support::{open, shape};
+use crate::support::shape;
 
 const CODECS: [&str; 6] = [
     "none",
@@ -158,9 +157,10 @@ fn in_chunks(data: &[u8], sizes: &[usize], chunk: &[usize]) -> Vec<u8> {
 #[cfg(feature = "zarr")]
 #[test]
 fn chunks_of_plugins_are_decoded_and_damaged_ones_are_refused() {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
+    let files =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
     let load = |bytes: Vec<u8>| {
-        let mut file = open(Format::named("hdf5").unwrap(), bytes).ok()?;
+        let mut file = crate::support::open(Format::named("hdf5").unwrap(), bytes).ok()?;
         let small: Vec<usize> = (0..file.headers().len())
             .filter(|at| file.headers()[*at].data_bytes < 1 << 20)
             .collect();
@@ -171,7 +171,7 @@ fn chunks_of_plugins_are_decoded_and_damaged_ones_are_refused() {
         ("plugins.h5", 12, (0..35).flat_map(i16::to_le_bytes).collect::<Vec<u8>>()),
         ("plugins.nc", 7, (0..35u8).flat_map(|n| f64::from(n).to_le_bytes()).collect()),
     ] {
-        let whole = fs::read(files.join(name)).unwrap();
+        let whole = std::fs::read(files.join(name)).unwrap();
         assert_eq!(load(whole.clone()), Some(vec![Some(expected); count]), "{name}");
         for _ in 0..3000 {
             let mut bytes = whole.clone();
