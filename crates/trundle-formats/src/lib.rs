@@ -13,7 +13,7 @@
 //! - The index of a sharded .safetensors checkpoint, .gguf and .pt (several tensors), .nrrd and .nii (one tensor, also
 //!   compressed with gzip): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
-//! - HDF5 and netCDF-4, with the feature `hdf5`.
+//! - HDF5 and netCDF-4, with the feature `hdf5`; the filters of plugins need `zarr` too.
 //!
 //! Files are not trusted: sizes in headers do not cause allocations, and inconsistent files are refused before any data
 //! is read.

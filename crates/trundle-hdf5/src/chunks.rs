@@ -54,6 +54,11 @@ impl Chunked {
         self.filters.picoseconds()
     }
 
+    /// Returns the working memory in bytes to undo the filters of a chunk, without its input and output.
+    pub fn decoding_bytes(&self) -> usize {
+        self.filters.working_bytes(self.chunk_bytes)
+    }
+
     /// Returns the filters in the order of encoding.
     pub fn filters(&self) -> Vec<Filter> {
         self.filters.list()

@@ -105,7 +105,8 @@ impl Dataset {
                 }
                 let chunk_bytes = chunk_bytes(&chunk, &space, datatype.width)?;
                 let filters = header.find(metadata, kind::FILTERS)?;
-                let filters = filters.map(|body| Filters::parse(&body)).transpose()?;
+                let filters =
+                    filters.map(|body| Filters::parse(&body, metadata.unpack)).transpose()?;
                 Data::Chunked(Box::new(Chunked {
                     shape: space.sizes.clone(),
                     chunk,

@@ -10,6 +10,7 @@ use crate::error::{Error, guarded};
 use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::{Metadata, ReadAt};
+use crate::plugins::Unpack;
 
 const MOST_DATASETS: usize = 1 << 16;
 const MOST_DEPTH: usize = 64;
@@ -53,16 +54,17 @@ struct Walk<'a> {
 }
 
 impl Hdf5File {
-    /// Reads the metadata of all datasets, but no chunk indices yet.
+    /// Reads the metadata of all datasets, but no chunk indices yet. `unpack` decodes the filters of plugins; without
+    /// it, their datasets are unreadable.
     ///
     /// # Errors
     /// [`Error`] if it is not an HDF5 file, or the root group cannot be read.
-    pub fn open(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
-        guarded(|| Hdf5File::read(bytes))
+    pub fn open(bytes: Arc<dyn ReadAt>, unpack: Option<Unpack>) -> Result<Hdf5File, Error> {
+        guarded(|| Hdf5File::read(bytes, unpack))
     }
 
-    fn read(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
-        let (metadata, root) = Metadata::new(bytes)?;
+    fn read(bytes: Arc<dyn ReadAt>, unpack: Option<Unpack>) -> Result<Hdf5File, Error> {
+        let (metadata, root) = Metadata::new(bytes, unpack)?;
         let metadata = &metadata;
         let groups = HashSet::from([root]);
         let (found, unreadable, attributes) = (Vec::new(), Vec::new(), Vec::new());

@@ -14,6 +14,7 @@ use hdf5_reader::messages::filter_pipeline::{
 };
 
 use crate::error::Error;
+use crate::plugins::{self, PLUGINS, Unpack};
 
 /// LZF, a filter of h5py.
 const FILTER_LZF: u16 = 32000;
@@ -51,46 +52,52 @@ pub enum Filter {
     Fletcher32,
     /// A filter with this name, which is only read.
     OnlyRead(&'static str),
+    /// A compressor of a plugin with this name, which is only read.
+    Plugin(&'static str),
 }
 
 /// The names of other registered filters, for error messages.
-const OTHERS: [(u16, &str); 9] = [
-    (305, "LZO"),
-    (307, "bzip2"),
-    (32001, "Blosc"),
-    (32004, "LZ4"),
-    (32008, "bitshuffle"),
-    (32013, "ZFP"),
-    (32015, "Zstandard"),
-    (32017, "SZ"),
-    (32026, "Blosc2"),
-];
+const OTHERS: [(u16, &str); 4] = [(305, "LZO"), (32013, "ZFP"), (32017, "SZ"), (32026, "Blosc2")];
 
 /// The most bytes that filters add to a chunk that does not compress, including checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
 /// The filters of a dataset, in the order of encoding.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filters(Vec<FilterDescription>);
+pub(crate) struct Filters {
+    all: Vec<FilterDescription>,
+    /// The decoders for the filters of plugins.
+    unpack: Option<Unpack>,
+}
 
 impl Filters {
     /// Reads a filter message; an error if one of the filters is not supported.
-    pub(crate) fn parse(body: &[u8]) -> Result<Filters, Error> {
+    pub(crate) fn parse(body: &[u8], unpack: Option<Unpack>) -> Result<Filters, Error> {
         let filters = filter_pipeline::parse(&mut Cursor::new(body), 8, 8, body.len())?.filters;
         for filter in &filters {
-            if KNOWN.contains(&filter.id) {
+            let plugin = name_in(&PLUGINS, filter.id);
+            if KNOWN.contains(&filter.id) || plugin.is_some() && unpack.is_some() {
+                plugins::check(filter).map_err(Error::Unsupported)?;
                 continue;
             }
-            let known = OTHERS.iter().find(|(id, _)| *id == filter.id).map(|(_, name)| *name);
+            let known = plugin.or_else(|| name_in(&OTHERS, filter.id));
             let own = filter.name.as_deref().filter(|name| !name.is_empty());
             let name = known.or(own).unwrap_or("without a name");
             let id = filter.id;
-            return Err(Error::unsupported(format!("the filter {id} ({name}) is not supported")));
+            let why = match plugin {
+                Some(_) => {
+                    "; this program was built without its decoder: `cargo install` it with `--features zarr`"
+                }
+                None => "",
+            };
+            return Err(Error::unsupported(format!(
+                "the filter {id} ({name}) is not supported{why}"
+            )));
         }
         if filters.len() > 32 {
             return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
         }
-        Ok(Filters(filters))
+        Ok(Filters { all: filters, unpack })
     }
 
     /// Returns the filters in which a new dataset stores chunks of elements of `width` bytes.
@@ -103,13 +110,14 @@ impl Filters {
                 Filter::Shuffle => (FILTER_SHUFFLE, vec![width as u32]),
                 Filter::Deflate(level) => (FILTER_DEFLATE, vec![u32::from(*level)]),
                 Filter::Fletcher32 => (FILTER_FLETCHER32, Vec::new()),
-                Filter::OnlyRead(name) => {
+                Filter::OnlyRead(name) | Filter::Plugin(name) => {
                     return Err(Error::unsupported(format!("the filter {name} is not written")));
                 }
             };
             Ok(FilterDescription { id, name: None, client_data })
         };
-        filters.iter().map(description).collect::<Result<_, _>>().map(Filters)
+        let all = filters.iter().map(description).collect::<Result<_, _>>()?;
+        Ok(Filters { all, unpack: None })
     }
 
     /// Returns the filters in the order of encoding.
@@ -121,22 +129,22 @@ impl Filters {
                 let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
                 Filter::Deflate(level.min(MOST_LEVEL) as u8)
             }
-            id => {
-                let known = ONLY_READ.iter().find(|(only_read, _)| *only_read == id);
-                Filter::OnlyRead(known.map_or("unknown", |(_, name)| name))
-            }
+            id => match name_in(&PLUGINS, id) {
+                Some(name) => Filter::Plugin(name),
+                None => Filter::OnlyRead(name_in(&ONLY_READ, id).unwrap_or("unknown")),
+            },
         };
-        self.0.iter().map(filter).collect()
+        self.all.iter().map(filter).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Encodes the message about the filters, in version 2.
     pub(crate) fn message(&self) -> Vec<u8> {
-        let mut message = vec![2, self.0.len() as u8];
-        for FilterDescription { id, client_data, .. } in &self.0 {
+        let mut message = vec![2, self.all.len() as u8];
+        for FilterDescription { id, client_data, .. } in &self.all {
             // The library may skip a filter that fails, except for the checksum.
             let flags = u16::from(*id != FILTER_FLETCHER32);
             for value in [*id, flags, client_data.len() as u16] {
@@ -150,7 +158,7 @@ impl Filters {
     /// Encodes a chunk with elements of `width` bytes.
     pub(crate) fn apply<'a>(&self, chunk: &'a [u8], width: usize) -> io::Result<Cow<'a, [u8]>> {
         let mut data = Cow::from(chunk);
-        for filter in &self.0 {
+        for filter in &self.all {
             data = match filter.id {
                 FILTER_SHUFFLE => shuffled(&data, width)?.into(),
                 FILTER_FLETCHER32 => {
@@ -176,14 +184,21 @@ impl Filters {
         let of_filter = |filter: &FilterDescription| match filter.id {
             FILTER_SHUFFLE | FILTER_FLETCHER32 => 300,
             FILTER_LZF | FILTER_NBIT | FILTER_SCALEOFFSET => 2000,
+            id if name_in(&PLUGINS, id).is_some() => plugins::picoseconds(id),
             _ => 4000,
         };
-        self.0.iter().map(of_filter).sum()
+        self.all.iter().map(of_filter).sum()
+    }
+
+    /// Returns the working memory to undo the filters of a chunk of `bytes` bytes, without its input and output.
+    pub(crate) fn working_bytes(&self, bytes: usize) -> usize {
+        let of_filters = self.all.iter().map(|filter| plugins::working_bytes(filter.id, bytes));
+        of_filters.max().unwrap_or(0)
     }
 
     /// Returns the most stored bytes of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
-        if self.0.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
+        if self.all.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }
 
     /// Decodes a stored chunk to exactly `bytes` bytes, with elements of `width` bytes. A bit of `mask` marks a filter
@@ -195,14 +210,17 @@ impl Filters {
         width: usize,
         bytes: usize,
     ) -> Result<Vec<u8>, String> {
-        for (at, filter) in self.0.iter().enumerate().rev() {
+        for (at, filter) in self.all.iter().enumerate().rev() {
             if mask & (1 << at) != 0 {
                 continue;
             }
             // The output of later filters may be slightly larger than the chunk.
             let most = if at == 0 { bytes } else { self.most_stored(bytes) };
-            data = match filter.id {
-                FILTER_LZF => lzf(&data, most)?,
+            data = match (filter.id, self.unpack) {
+                (FILTER_LZF, _) => lzf(&data, most)?,
+                (id, Some(unpack)) if name_in(&PLUGINS, id).is_some() => {
+                    plugins::undo(filter, &data, most, unpack)?
+                }
                 _ => {
                     let one = std::slice::from_ref(filter);
                     let undone = apply_pipeline_with_limit(&data, one, 0, width, None, Some(most));
@@ -215,6 +233,11 @@ impl Filters {
         }
         Ok(data)
     }
+}
+
+/// Returns the name of a filter, if the list has it.
+fn name_in(names: &[(u16, &'static str)], id: u16) -> Option<&'static str> {
+    names.iter().find(|(known, _)| *known == id).map(|(_, name)| *name)
 }
 
 /// Returns the first bytes of all elements, then their second bytes, and so on.

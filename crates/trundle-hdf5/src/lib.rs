@@ -1,7 +1,7 @@
 //! Reads HDF5 files (including netCDF-4), and writes the metadata of new ones.
 //!
 //! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
-//! and attributes, and undoes most filters. This crate itself reads the messages of object headers (`header.rs` and the
+//! and attributes, and undoes most filters. The caller may pass decoders for the filters of plugins ([`Unpack`]). This crate itself reads the messages of object headers (`header.rs` and the
 //! modules next to it), so that a dataset that is not understood hides no others, and no bit of a type or layout is
 //! ignored.
 //!
@@ -25,6 +25,7 @@ mod header;
 mod layout;
 mod metadata;
 mod new;
+mod plugins;
 mod typed;
 
 pub use attributes::{Attributes, TYPED_KEY};
@@ -38,6 +39,7 @@ pub use new::{
     ChunkCoder, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED, stored_fill, superblock,
     write_chunk_index,
 };
+pub use plugins::{Compression, Unpack};
 
 /// The signature at the start of a file, or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

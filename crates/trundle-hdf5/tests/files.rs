@@ -36,7 +36,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 fn open(bytes: &[u8]) -> Result<Hdf5File, Error> {
-    Hdf5File::open(Arc::new(Bytes(bytes.to_vec())))
+    Hdf5File::open(Arc::new(Bytes(bytes.to_vec())), None)
 }
 
 fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
@@ -150,6 +150,23 @@ fn what_cannot_be_moved_hides_no_others() {
         assert!(why.iter().any(|why| why.starts_with(&start) && why.contains(word)), "{why:?}");
     }
     assert_eq!(why.len(), 7, "{why:?}");
+}
+
+#[test]
+fn filters_of_plugins_need_decoders() {
+    for (name, count, known) in [
+        ("plugins.h5", 12, &["32015 (Zstandard)", "32004 (LZ4)", "32008 (bitshuffle)"][..]),
+        ("plugins.nc", 7, &["307 (bzip2)", "32001 (Blosc)"]),
+    ] {
+        let file = open(&bytes_of(name)).unwrap();
+        let why: Vec<String> = file.unreadable.iter().map(|each| each.error.to_string()).collect();
+        assert_eq!((file.datasets.len(), why.len()), (0, count), "{name}: {why:?}");
+        assert!(why.iter().all(|why| why.contains("`--features zarr`")), "{name}: {why:?}");
+        for filter in known {
+            let start = format!("the filter {filter} is not supported; ");
+            assert!(why.iter().any(|why| why.starts_with(&start)), "{name}: {filter}: {why:?}");
+        }
+    }
 }
 
 #[test]

@@ -2,16 +2,18 @@
 """Make the files for tests/files.rs and the program's tests. They hold the numbers 0, 1, 2, ... with the shape (5, 7),
 in chunks of (2, 3), with each chunk index and each filter, in the layouts of old and new library versions.
 
-    pip install h5py==3.16.0 netCDF4==1.7.5.1.post1
+    pip install h5py==3.16.0 netCDF4==1.7.5.1.post1 numcodecs==0.16.6
     python3 crates/trundle-hdf5/tests/make.py
 """
 
+import random
 import shutil
 from pathlib import Path
 
 import h5py
 import netCDF4
 import numpy as np
+import plugins
 
 FILES = Path(__file__).parent / "files"
 
@@ -114,6 +116,22 @@ def netcdf(path):
         file.createGroup("g").createVariable("y", "f8", ("x",))[:] = np.arange(7)
 
 
+def of_plugins(file):
+    rng = random.Random(1)
+    for number, chosen in enumerate(plugins.filters(rng, 2)):
+        plugins.dataset(file, f"x{number}", NUMBERS, (5, 7), chosen, shuffle=number % 2 == 0)
+
+
+def netcdf_of_plugins(path):
+    """Write with the plugins of netCDF-C."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("y", 5)
+        file.createDimension("x", 7)
+        for name in ["zstd", "bzip2", "blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_zlib", "blosc_zstd"]:
+            options = {"compression": name, "blosc_shuffle": len(name) % 3, "fletcher32": name == "zstd"}
+            file.createVariable(name, "f8", ("y", "x"), chunksizes=(5, 7), **options)[:] = NUMBERS
+
+
 shutil.rmtree(FILES, ignore_errors=True)
 FILES.mkdir()
 for name, libver, make in [
@@ -133,3 +151,6 @@ with h5py.File(FILES / "typed.h5", "w") as file:
 with h5py.File(FILES / "large.h5", "w", libver="latest") as file:
     large(file)
 netcdf(FILES / "climate.nc")
+with h5py.File(FILES / "plugins.h5", "w", libver="latest") as file:
+    of_plugins(file)
+netcdf_of_plugins(FILES / "plugins.nc")

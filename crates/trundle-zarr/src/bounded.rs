@@ -5,6 +5,7 @@
 //! decoded size. It is registered under the codec's own name, because zarrs prefers registered codecs to its own.
 
 use std::borrow::Cow;
+use std::hint::black_box;
 use std::io::Read;
 use std::sync::{Arc, Once};
 
@@ -17,6 +18,7 @@ use zarrs::array::codec::api::{
 use zarrs::array::codec::{
     BloscCodec, BloscCodecConfiguration, Bz2Codec, Bz2CodecConfiguration, GzipCodec,
     GzipCodecConfiguration, ZlibCodec, ZlibCodecConfiguration, ZstdCodec, ZstdCodecConfiguration,
+    blosc_decompress_bytes, blosc_validate,
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation, CodecOptions};
 use zarrs::metadata::Configuration;
@@ -31,13 +33,21 @@ struct Bounded {
     kind: CompressionFormat,
 }
 
+/// A format of compressed data.
 #[derive(Clone, Copy, Debug)]
-enum CompressionFormat {
+pub enum CompressionFormat {
+    /// Frames of Zstandard.
     Zstd,
+    /// Members of gzip.
     Gzip,
+    /// A zlib stream.
     Zlib,
+    /// Streams of bzip2.
     Bz2,
+    /// A buffer of Blosc 1.
     Blosc,
+    /// An LZ4 block without a header.
+    Lz4Block,
     /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
     /// because Zarr version 3 does not have it. Its only parameter, the acceleration, has no effect on decoding.
     Lz4,
@@ -46,13 +56,20 @@ enum CompressionFormat {
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The length of Blosc's header in bytes. The bytes 4 to 7 are the decoded size.
+/// The length of Blosc's header in bytes. The bytes 4 to 7 are the decoded size, and the bytes 8 to 11 the size of a
+/// block.
 const BLOSC_HEADER: usize = 16;
 
-impl Bounded {
-    /// Decodes `encoded`. Returns an error if the result has more than `most` bytes, and `None` if the result is within
-    /// the limit and the inner codec should decode.
-    fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
+impl CompressionFormat {
+    /// Decodes `encoded` to at most `most` bytes. More bytes are refused before memory for them is allocated.
+    ///
+    /// # Errors
+    /// Returns a message if the data has more bytes or is damaged.
+    pub fn unpack(self, encoded: &[u8], most: usize) -> Result<Vec<u8>, String> {
+        self.unpacked(encoded, most as u64).map_err(|error| error.to_string())
+    }
+
+    fn unpacked(self, encoded: &[u8], most: u64) -> Result<Vec<u8>, CodecError> {
         let too_many = || too_many(most);
         // Reserve the exact size: a vector that grows would need up to three times as much memory.
         let room = |bytes: u64| {
@@ -64,42 +81,54 @@ impl Bounded {
         let read = |reader: &mut dyn Read| {
             let mut unpacked = room(most.saturating_add(1))?;
             reader.take(most.saturating_add(1)).read_to_end(&mut unpacked)?;
-            if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(Some(unpacked)) }
+            if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(unpacked) }
         };
-        match self.kind {
+        match self {
             // Decode in one call: a streaming decoder keeps a window of up to 128 MiB.
             CompressionFormat::Zstd => {
                 let mut unpacked = room(most)?;
                 unpack_zstd(encoded, most, &mut unpacked)?;
-                Ok(Some(unpacked))
+                Ok(unpacked)
             }
             CompressionFormat::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
             CompressionFormat::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
             CompressionFormat::Bz2 => read(&mut bzip2::read::MultiBzDecoder::new(encoded)),
             CompressionFormat::Blosc => {
-                let header = encoded.first_chunk::<BLOSC_HEADER>();
-                let claimed = header.map(|head| [head[4], head[5], head[6], head[7]]);
-                match claimed.map(u32::from_le_bytes) {
-                    Some(bytes) if u64::from(bytes) <= most => Ok(None),
-                    Some(_) => Err(too_many()),
-                    None => Err(CodecError::Other("is too short for Blosc".to_owned())),
+                let too_short = || CodecError::Other("is too short for Blosc".to_owned());
+                let head = encoded.first_chunk::<BLOSC_HEADER>().ok_or_else(too_short)?;
+                let claimed = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+                if u64::from(claimed) > most {
+                    return Err(too_many());
                 }
+                let damaged = || CodecError::Other("is not a buffer of Blosc".to_owned());
+                let bytes = blosc_validate(encoded).ok_or_else(damaged)?;
+                // Blosc ends the process if there is no memory for the result and three blocks.
+                let block = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
+                black_box(room(u64::from(claimed) + 3 * u64::from(block.min(claimed)))?);
+                blosc_decompress_bytes(encoded, bytes, 1)
+                    .map_err(|error| CodecError::Other(error.to_string()))
+            }
+            CompressionFormat::Lz4Block => {
+                let mut unpacked = room(most)?;
+                unpacked.resize(most as usize, 0);
+                let found = lz4_flex::block::decompress_into(encoded, &mut unpacked);
+                unpacked
+                    .truncate(found.map_err(|error| CodecError::Other(format!("lz4: {error}")))?);
+                Ok(unpacked)
             }
             CompressionFormat::Lz4 => {
                 let too_short = || CodecError::Other("is too short for lz4".to_owned());
                 let (claimed, block) = encoded.split_first_chunk().ok_or_else(too_short)?;
-                let claimed = u32::from_le_bytes(*claimed);
-                if u64::from(claimed) > most {
+                let claimed = u64::from(u32::from_le_bytes(*claimed));
+                if claimed > most {
                     return Err(too_many());
                 }
-                let (bytes, mut unpacked) = (claimed as usize, room(claimed.into())?);
-                unpacked.resize(bytes, 0);
-                match lz4_flex::block::decompress_into(block, &mut unpacked) {
-                    Ok(found) if found == bytes => Ok(Some(unpacked)),
-                    Ok(found) => Err(CodecError::Other(format!(
-                        "lz4: {found} bytes, but {bytes} are stated"
+                let unpacked = CompressionFormat::Lz4Block.unpacked(block, claimed)?;
+                match unpacked.len() {
+                    found if found as u64 == claimed => Ok(unpacked),
+                    found => Err(CodecError::Other(format!(
+                        "lz4: {found} bytes, but {claimed} are stated"
                     ))),
-                    Err(error) => Err(CodecError::Other(format!("lz4: {error}"))),
                 }
             }
         }
@@ -196,14 +225,11 @@ impl BytesToBytesCodecTraits for Bounded {
         &self,
         encoded: ArrayBytesRaw<'a>,
         decoded: &BytesRepresentation,
-        options: &CodecOptions,
+        _: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let no_bound = || CodecError::Other("its decoded size is unknown".to_owned());
-        match (self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)?, &self.inner) {
-            (Some(unpacked), _) => Ok(Cow::Owned(unpacked)),
-            (None, Some(inner)) => inner.decode(encoded, decoded, options),
-            (None, None) => Err(CodecError::Other("no codec decodes it".to_owned())),
-        }
+        let most = decoded.size().ok_or_else(no_bound)?;
+        self.kind.unpacked(&encoded, most).map(Cow::Owned)
     }
 }
 

@@ -40,6 +40,7 @@ mod undecoded_array;
 mod zstd_encoders;
 
 pub use array::ZarrArray;
+pub use bounded::CompressionFormat;
 pub use cores::use_cores;
 pub use error::Error;
 pub use folder::Folder;

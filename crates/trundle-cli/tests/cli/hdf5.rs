@@ -150,6 +150,30 @@ fn filters_that_are_only_read_are_replaced_and_named() {
     assert_eq!(again.stderr, "");
 }
 
+#[cfg(feature = "zarr")]
+#[test]
+fn filters_of_plugins_are_replaced_and_named() {
+    let dir = Workdir::new();
+    for (name, tensor, filter) in [
+        ("plugins.h5", numbers("'<i2'", |n| i16::from(n).to_le_bytes()), "bitshuffle"),
+        ("plugins.nc", numbers("'<f8'", |n| f64::from(n).to_le_bytes()), "Blosc"),
+    ] {
+        dir.write("in.nc", &file(name));
+        dir.write("x.npy", &tensor.file(npy::PLAIN));
+        let plan = dir.run("plan flip in.nc --axes 0 -o out.nc --force").done().text();
+        let run = dir.run("flip in.nc --axes 0 -o out.nc --force --verify --quiet").done();
+        let line = format!("{filter} (replaced by shuffle,deflate:4)");
+        assert!(plan.contains(&line) && run.stderr.contains(&line), "{plan} {run:?}");
+        dir.run("flip x.npy --axes 0 -o y.npy --force").done();
+        for (tensor, chunk, codec) in chunks_of(&dir, "out.nc") {
+            dir.run(&format!("convert out.nc --tensor {tensor} --only -o z.npy --force")).done();
+            dir.run("cmp z.npy y.npy").done();
+            assert_eq!(chunk, serde_json::json!([5, 7]), "{tensor}");
+            assert!(codec.as_str().unwrap().ends_with("shuffle,deflate:4"), "{tensor}: {codec}");
+        }
+    }
+}
+
 #[test]
 fn chunks_and_codecs_of_hdf5_can_be_chosen() {
     let dir = Workdir::new();

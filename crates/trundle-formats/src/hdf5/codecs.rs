@@ -20,6 +20,7 @@ pub(super) fn encoding(filters: &[Filter]) -> Encoding {
             Filter::Deflate(level) => kept.codecs.push(Codec::Deflate { level: *level }),
             Filter::Fletcher32 => kept.codecs.push(Codec::Fletcher32),
             Filter::OnlyRead(name) => kept.deflate(name, false),
+            Filter::Plugin(name) => kept.deflate(name, true),
         }
     }
     kept.encoding()
@@ -118,6 +119,16 @@ mod tests {
                 &[Filter::Shuffle, Filter::OnlyRead("LZF")],
                 "shuffle,deflate:4",
                 &["LZF (replaced by deflate:4)"],
+            ),
+            (
+                &[Filter::Plugin("Zstandard"), Filter::Fletcher32],
+                "shuffle,deflate:4,fletcher32",
+                &["Zstandard (replaced by shuffle,deflate:4)"],
+            ),
+            (
+                &[Filter::Shuffle, Filter::Plugin("Blosc")],
+                "shuffle,deflate:4",
+                &["Blosc (replaced by deflate:4)"],
             ),
             (&[Filter::OnlyRead("n-bit"), Filter::Deflate(9)], "deflate:9", &["n-bit"]),
             (

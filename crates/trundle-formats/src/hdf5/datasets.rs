@@ -12,7 +12,9 @@ use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_
 use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
 use crate::source::copy;
-use crate::{Annotations, Blob, Header, Problem, Progress, TensorHint, Unreadable, attributes};
+use crate::{
+    Annotations, Blob, Encoding, Header, Problem, Progress, TensorHint, Unreadable, attributes,
+};
 
 pub(super) struct Datasets {
     listing: Listing,
@@ -121,7 +123,8 @@ impl AssignedDatasets {
                 let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
                 self.chunks_end = end;
                 decoding_picoseconds = array.decoding_picoseconds();
-                encoding = Some(codecs::encoding(&array.filters()));
+                let decoding_bytes = array.decoding_bytes();
+                encoding = Some(Encoding { decoding_bytes, ..codecs::encoding(&array.filters()) });
                 self.arrays.push((begin, array));
                 (begin, Some(chunk), Some(self.arrays.len() - 1))
             }

@@ -11,7 +11,11 @@ mod skeleton;
 
 use std::sync::Arc;
 
-use trundle_hdf5::{Hdf5File, SIGNATURE};
+#[cfg(feature = "zarr")]
+use trundle_hdf5::Compression;
+use trundle_hdf5::{Hdf5File, SIGNATURE, Unpack};
+#[cfg(feature = "zarr")]
+use trundle_zarr::CompressionFormat;
 
 use self::data::Bytes;
 use self::datasets::Datasets;
@@ -48,6 +52,20 @@ const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];
 /// The first bytes of a MATLAB file: a text in a user block of 512 bytes before the HDF5 data.
 const MATLAB: &[u8] = b"MATLAB 7.3 MAT-file";
 
+/// Decodes the filters of plugins by the codecs of Zarr.
+#[cfg(feature = "zarr")]
+const UNPACK: Option<Unpack> = Some(|compression, packed, most| {
+    let format = match compression {
+        Compression::Bzip2 => CompressionFormat::Bz2,
+        Compression::Blosc => CompressionFormat::Blosc,
+        Compression::Lz4Block => CompressionFormat::Lz4Block,
+        Compression::Zstd => CompressionFormat::Zstd,
+    };
+    format.unpack(packed, most)
+});
+#[cfg(not(feature = "zarr"))]
+const UNPACK: Option<Unpack> = None;
+
 const HDF4: &[u8] = b"\x0e\x03\x13\x01";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -67,6 +85,6 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         ));
     };
     let bytes = blob.bytes().map_err(Problem::reading)?;
-    let file = Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes }))?;
+    let file = Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes }), UNPACK)?;
     Ok(Box::new(Datasets::new(blob, bytes, &name, file, hint)?))
 }

@@ -36,11 +36,15 @@ proptest! {
     }
 }
 
-fn check(tensors: &[Random], mut seed: u64) {
-    let mut random = move |below: usize| {
+fn generator(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % below.max(1)
-    };
+    }
+}
+
+fn check(tensors: &[Random], seed: u64) {
+    let mut random = generator(seed);
     let names: Vec<String> = (0..tensors.len()).map(|at| format!("x{at}")).collect();
     let elements = TYPES.map(|name| StoredDType::named(name).unwrap());
     let shapes: Vec<Shape> = tensors.iter().map(|(sizes, ..)| shape(sizes)).collect();
@@ -148,6 +152,41 @@ fn in_chunks(data: &[u8], sizes: &[usize], chunk: &[usize]) -> Vec<u8> {
         .collect();
     order.sort();
     order.iter().flat_map(|(_, number)| &data[number * width..][..width]).copied().collect()
+}
+
+#[cfg(feature = "zarr")]
+#[test]
+fn chunks_of_plugins_are_decoded_and_damaged_ones_are_refused() {
+    let files =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
+    let load = |bytes: Vec<u8>| {
+        let mut file = crate::support::open(Format::named("hdf5").unwrap(), bytes).ok()?;
+        let small: Vec<usize> = (0..file.headers().len())
+            .filter(|at| file.headers()[*at].data_bytes < 1 << 20)
+            .collect();
+        Some(small.into_iter().map(|at| file.load(at, &mut |_| ()).ok()).collect::<Vec<_>>())
+    };
+    let mut random = generator(5);
+    for (name, count, expected) in [
+        ("plugins.h5", 12, (0..35).flat_map(i16::to_le_bytes).collect::<Vec<u8>>()),
+        ("plugins.nc", 7, (0..35u8).flat_map(|n| f64::from(n).to_le_bytes()).collect()),
+    ] {
+        let whole = std::fs::read(files.join(name)).unwrap();
+        assert_eq!(load(whole.clone()), Some(vec![Some(expected); count]), "{name}");
+        for _ in 0..3000 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len());
+                let end = bytes.len().min(at + 1 + random(8));
+                match random(3) {
+                    0 => bytes[at] ^= 1 << random(8),
+                    1 => bytes[at] = random(256) as u8,
+                    _ => bytes[at..end].fill(0xff),
+                }
+            }
+            let _ = load(bytes);
+        }
+    }
 }
 
 #[test]
