@@ -165,6 +165,10 @@ fn options_name_axes_too() {
     for (args, array, chain) in [
         ("roll --shift 2 --dims lon", "wind", Some("roll(shift=2, axes=2)")),
         ("roll --shift 2 --dim lon", "lat", None),
+        ("roll --shift half --dims lon", "wind", Some("roll(shift=2, axes=2)")),
+        ("roll --shift -half --dims lat,lon", "mask", Some("roll([2, 3], [0, 1])")),
+        ("roll --shift half --axes 1 --tensor wind", "wind", Some("roll(2, 1)")),
+        ("roll --shift half --dims lon", "lat", None),
         ("roll --shift 1,-2 --dims lat,lon", "mask", Some("roll([1, -2], [0, 1])")),
         ("roll --shift 1,-2 --dims lat,lon", "lon", Some("roll(-2, 0)")),
         ("flip --dims lat", "lat_bnds", Some("flip(0)")),
