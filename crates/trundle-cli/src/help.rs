@@ -157,9 +157,9 @@ Examples:
 
 const ROLL: &str = "\
 Examples:
-  trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1
+  trundle roll spectrum.npy -o out.npy --shift half --axes 0,1   # as fftshift
   trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2
-  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon   # arrays with lon";
+  trundle roll era5.zarr -o out.zarr --shift half --dims lon   # arrays with lon";
 
 const REVERSE: &str = "\
 Examples:

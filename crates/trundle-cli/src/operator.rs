@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
-use trundle::notation::dim_words;
+use trundle::notation::{dim_words, half_roll};
 use trundle::ops::{Declaration, Kind, Parameter};
 use trundle_files::request::{Argument, Operators, Request, Work};
 
@@ -70,6 +70,12 @@ impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
         });
         let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
         let (declared, given) = given.ok_or_else(missing)?;
+        // The sizes of the axes are not known yet, so a roll by half is an operator of its own, with the same axes.
+        let shift = declared.parameters.iter().find(|parameter| is_shift(parameter));
+        let declared = match shift.and_then(|shift| given.get_one(shift.name)) {
+            Some(Shift::Half(half)) => half,
+            _ => declared,
+        };
         let of_parameter = |parameter: &Parameter| {
             let word = dim_words(parameter).first();
             if let Some(Names(names)) = word.and_then(|word| given.get_one(word)) {
@@ -80,6 +86,10 @@ impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
                 kind if kind.is_single() => {
                     given.get_one(parameter.name).copied().into_iter().collect()
                 }
+                _ if is_shift(parameter) => match given.get_one(parameter.name) {
+                    Some(Shift::By(IntegerList(list))) => list.clone(),
+                    _ => Vec::new(),
+                },
                 _ => given
                     .get_one(parameter.name)
                     .map_or_else(Vec::new, |IntegerList(list)| list.clone()),
@@ -136,6 +146,33 @@ fn either(parameter: &Parameter) -> Option<ArgGroup> {
 #[derive(Clone, Debug)]
 struct Names(Vec<String>);
 
+/// The shifts of a roll.
+#[derive(Clone, Debug)]
+enum Shift {
+    By(IntegerList),
+    /// By half of each size.
+    Half(&'static Declaration),
+}
+
+impl Shift {
+    fn parse(text: &str) -> Result<Shift, String> {
+        if let Some(half) = half_roll(text.trim()) {
+            return Ok(Shift::Half(half));
+        }
+        match text.split(',').find(|entry| half_roll(entry.trim()).is_some()) {
+            Some(half) => Err(format!(
+                "\"{}\" must be the only shift; use `trundle apply` with a roll for each shift",
+                half.trim()
+            )),
+            None => text.parse().map(Shift::By),
+        }
+    }
+}
+
+fn is_shift(parameter: &Parameter) -> bool {
+    parameter.name == "shift"
+}
+
 fn argument(parameter: &Parameter) -> Arg {
     let Parameter { name, kind, default, summary } = parameter;
     let mut arg = Arg::new(*name)
@@ -155,6 +192,7 @@ fn argument(parameter: &Parameter) -> Arg {
     match kind {
         Kind::Numbers => arg,
         kind if kind.is_single() => arg.value_parser(value_parser!(i64)),
+        _ if is_shift(parameter) => arg.value_parser(Shift::parse),
         _ => arg.value_parser(value_parser!(IntegerList)),
     }
 }

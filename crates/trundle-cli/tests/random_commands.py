@@ -180,6 +180,13 @@ class Chain:
             windows = np.lib.stride_tricks.sliding_window_view(self.array, 2, axis)
             self.add(f"windows(size=[2], step=[1], axes=[{axis}])", windows)
 
+    def half_roll(self):
+        axes = self.chance.sample(range(self.array.ndim), min(self.array.ndim, self.chance.randint(1, 3)))
+        written = ", ".join(map(str, axes))
+        name, word = self.chance.choice([("fftshift", "half"), ("ifftshift", "-half")])
+        call = self.chance.choice([f"{name}({written})", f"roll({word}, [{written}])"])
+        self.add(call, getattr(np.fft, name)(self.array, axes))
+
     def rot90(self):
         if self.array.ndim > 1:
             axes, k = self.chance.sample(range(self.array.ndim), 2), self.chance.randint(-2, 3)
@@ -190,7 +197,7 @@ SCATTERS = [Chain.scatter_nd, Chain.put_along_axis, Chain.slice_scatter]
 OTHERS = [
     Chain.slice, Chain.concat, Chain.concat, Chain.stack, Chain.pad, Chain.pad, Chain.transpose, Chain.flip, Chain.roll,
     Chain.reshape, Chain.take, Chain.take_along_axis, Chain.tile, Chain.repeat, Chain.broadcast, Chain.windows,
-    Chain.rot90,
+    Chain.rot90, Chain.half_roll,
 ]
 
 

@@ -117,6 +117,12 @@ impl Format {
         self.keeps >= Keeps::All
     }
 
+    /// Returns whether patterns give names to the axes of a file of the format. In plain HDF5, a name would be a further
+    /// dataset.
+    pub fn takes_axis_names(&self) -> bool {
+        matches!(self.keeps, Keeps::All | Keeps::NetCdf)
+    }
+
     /// Returns whether the format can hold attributes that only HDF5 can represent, such as complex numbers.
     pub fn keeps_attributes_of_hdf5(&self) -> bool {
         self.keeps == Keeps::Hdf5

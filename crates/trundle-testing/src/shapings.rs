@@ -5,8 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use trundle_core::ops::{
-    Broadcast, Group, Indices, Pad, PadMode, Part, Rearrange, Repeat, Reshape, Slice, Take,
-    TakeAlongAxis, Tile, Windows,
+    Broadcast, FftShift, Group, IfftShift, Indices, Pad, PadMode, Part, Rearrange, Repeat, Reshape,
+    Slice, Take, TakeAlongAxis, Tile, Windows,
 };
 use trundle_core::{Op, Shape};
 
@@ -57,6 +57,7 @@ enum UnfittedOp {
     Tile { axis: u8, repeat: usize },
     Repeat { axis: u8, repeats: usize },
     Broadcast { new: Vec<usize>, longer: usize },
+    HalfRoll { picked: [bool; 6], inverse: bool },
     Pad { axis: u8, width: [usize; 2], mode: PadMode },
     Take { axis: u8, indices: Vec<i64>, apart: bool },
     TakeAlongAxis { axis: u8, size: usize, seed: i64 },
@@ -79,6 +80,8 @@ fn numbers() -> impl Strategy<Value = UnfittedOp> {
             .prop_map(|(axis, repeats)| UnfittedOp::Repeat { axis, repeats }),
         1 => (vec(1..=3usize, 0..=1), 0..=4usize)
             .prop_map(|(new, longer)| UnfittedOp::Broadcast { new, longer }),
+        2 => (uniform6(any::<bool>()), any::<bool>())
+            .prop_map(|(picked, inverse)| UnfittedOp::HalfRoll { picked, inverse }),
         2 => (any::<u8>(), [0..=9usize, 0..=9usize], modes())
             .prop_map(|(axis, width, mode)| UnfittedOp::Pad { axis, width, mode }),
         2 => (any::<u8>(), vec(any::<i64>(), 0..=9), any::<bool>())
@@ -153,6 +156,21 @@ impl UnfittedOp {
                 }
                 let given: Vec<i64> = sizes.iter().copied().map(signed).collect();
                 (Broadcast::new(&given).into(), tensor.broadcast(&sizes))
+            }
+            UnfittedOp::HalfRoll { picked, inverse } => {
+                let given: Vec<i64> =
+                    (0..rank).filter(|axis| picked[axis % 6]).map(signed).collect();
+                let axes =
+                    if given.is_empty() { (0..rank).map(signed).collect() } else { given.clone() };
+                let sizes = (0..rank).filter(|axis| given.is_empty() || picked[axis % 6]);
+                let sizes = sizes.map(|axis| tensor.shape()[axis]);
+                let half = |size: usize| if *inverse { size.div_ceil(2) } else { size / 2 };
+                let shift: Vec<i64> = sizes.map(|size| signed(half(size))).collect();
+                let op = match inverse {
+                    true => IfftShift::new(&given).into(),
+                    false => FftShift::new(&given).into(),
+                };
+                (op, tensor.roll(&shift, &axes))
             }
             UnfittedOp::Pad { axis, width, mode } => {
                 let axis = usize::from(*axis) % rank;

@@ -37,6 +37,8 @@ pub struct Chain {
     text: String,
     /// The range of each operator in `text`, in bytes.
     spans: Vec<Range<usize>>,
+    /// The axis names of the result; `None` if the last operators were not parsed.
+    names: Option<AxisNames>,
 }
 
 impl Chain {
@@ -56,6 +58,7 @@ impl Chain {
         self.text.push_str(&format!("{op:#}"));
         self.spans.push(start..self.text.len());
         self.ops.push(op);
+        self.names = None;
         self
     }
 
@@ -116,7 +119,23 @@ impl Chain {
                 chain.spans.push(span);
             }
         }
+        chain.names = Some(names.clone());
         Ok(chain)
+    }
+
+    /// Returns the names that the patterns of a parsed chain give to the axes of a result with this many axes; `None`
+    /// for an axis without a name, or with the name of another axis. Empty if no axis has a name.
+    ///
+    /// ```
+    /// use trundle::Chain;
+    ///
+    /// let chain: Chain = "z y x -> x y z | windows(size=[2], step=[1], axes=[0])".parse()?;
+    /// let names = ["x", "y", "z"].map(|name| Some(name.to_owned()));
+    /// assert_eq!(chain.names_from_patterns(4), [&names[..], &[None]].concat());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn names_from_patterns(&self, rank: usize) -> Vec<Option<String>> {
+        self.names.as_ref().map_or_else(Vec::new, |names| names.given_by_patterns(rank))
     }
 
     /// The operators, in order of application.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::{self, Tensor};
+use crate::npz;
 use crate::zarr::{metadata, plain, write_store, written};
 
 /// Names, shapes and axis names of weather data.
@@ -165,6 +166,10 @@ fn options_name_axes_too() {
     for (args, array, chain) in [
         ("roll --shift 2 --dims lon", "wind", Some("roll(shift=2, axes=2)")),
         ("roll --shift 2 --dim lon", "lat", None),
+        ("roll --shift half --dims lon", "wind", Some("roll(shift=2, axes=2)")),
+        ("roll --shift -half --dims lat,lon", "mask", Some("roll([2, 3], [0, 1])")),
+        ("roll --shift half --axes 1 --tensor wind", "wind", Some("roll(2, 1)")),
+        ("roll --shift half --dims lon", "lat", None),
         ("roll --shift 1,-2 --dims lat,lon", "mask", Some("roll([1, -2], [0, 1])")),
         ("roll --shift 1,-2 --dims lat,lon", "lon", Some("roll(-2, 0)")),
         ("flip --dims lat", "lat_bnds", Some("flip(0)")),
@@ -195,6 +200,71 @@ fn options_name_axes_too() {
     check(&dir, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
     dir.run(&format!("{batch} -o z.zarr"))
         .refused(3, "the tensor has no axis \"lat\", which this stage needs with the others");
+}
+
+/// The axis names of the only tensor of `file`.
+fn axis_names(dir: &Workdir, file: &str) -> Value {
+    let info = dir.run(&format!("info {file} --json")).done().json();
+    info["tensors"][0]["dimension_names"].clone()
+}
+
+#[test]
+fn patterns_name_the_axes_of_a_file_without_names() {
+    let dir = data_set();
+    let outputs: &[&str] = if cfg!(feature = "hdf5") { &["y.zarr", "y.nc"] } else { &["y.zarr"] };
+    for (chain, names) in [
+        ("t y x -> y x t", json!(["y", "x", "t"])),
+        ("t y x -> y (x t)", json!(["y", null])),
+        ("t ... -> ... t", json!([null, null, "t"])),
+        ("t (y p) x -> p t y x, p=2", json!(["p", "t", "y", "x"])),
+        ("t y x -> x y t | a b c -> c b a", json!(["c", "b", "a"])),
+        ("t y x -> x y t | flip(0) | transpose(1, 2, 0)", json!(["y", "t", "x"])),
+        ("t y x -> x y t | windows(size=[2], step=[1], axes=[0])", json!(["x", "y", "t", null])),
+        ("a b c -> c b a | b ... -> ... b", json!([null, "a", null])),
+        ("transpose(1, 2, 0)", Value::Null),
+        ("t y x -> y x t | reshape(-1)", Value::Null),
+    ] {
+        for output in outputs {
+            dir.run(&format!("apply wind.npy '{chain}' -o {output} --force")).done();
+            assert_eq!(axis_names(&dir, output), names, "{chain}: {output}");
+        }
+    }
+    // A name in a pattern does not replace one of the file.
+    dir.run("apply x.zarr 't y x -> y x t' --tensor wind --only -o own.zarr").done();
+    assert_eq!(axis_names(&dir, "own.zarr"), json!(["lat", "lon", "time"]));
+    dir.run("apply wind.npy 't y x -> y x t' -o z.zarr --chunks x=2,t=3").done();
+    assert_eq!(
+        written(&dir, "z.zarr")["chunk_grid"]["configuration"]["chunk_shape"],
+        json!([4, 2, 3])
+    );
+    // Formats without names lose none, so they are not warned of.
+    for output in ["z.npy", "z.safetensors"] {
+        let run = dir.run(&format!("apply wind.npy 't y x -> y x t' -o {output}")).done();
+        assert!(!run.stderr.contains("warning"), "{run:?}");
+    }
+    if cfg!(feature = "hdf5") {
+        dir.run("apply wind.npy 't y x -> y x t' -o z.h5").done();
+        assert_eq!(axis_names(&dir, "z.h5"), Value::Null);
+    }
+}
+
+#[test]
+fn a_name_from_a_pattern_has_one_size() {
+    let dir = data_set();
+    let tensor = |name: &str, file: &str| (format!("{name}.npy"), dir.read(file));
+    for (files, names) in [
+        (["lat_bnds.npy", "lat_bnds.npy"], json!(["x", "y"])),
+        (["lat_bnds.npy", "mask.npy"], Value::Null),
+    ] {
+        let tensors = [tensor("p", files[0]), tensor("q", files[1])];
+        let tensors = tensors.each_ref().map(|(name, bytes)| (&name[..], bytes.clone()));
+        dir.write("m.npz", &npz::archive(&tensors));
+        dir.run("apply m.npz 'y x -> x y' -o m.zarr --force").done();
+        let info = dir.run("info m.zarr --json").done().json();
+        for tensor in 0..2 {
+            assert_eq!(info["tensors"][tensor]["dimension_names"], names, "{files:?}");
+        }
+    }
 }
 
 #[test]

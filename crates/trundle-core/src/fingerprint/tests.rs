@@ -3,10 +3,10 @@ use std::fmt::Debug;
 
 use super::*;
 use crate::ops::{
-    Broadcast, Concat, Flip, GatherNd, Group, IndexMode, Indices, Operand, Pad, PadConstant,
-    PadMode, Part, PutAlongAxis, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences,
-    Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter, Stack, Take, TakeAlongAxis, Tile,
-    Transpose, Windows, parameters,
+    Broadcast, Concat, FftShift, Flip, GatherNd, Group, IfftShift, IndexMode, Indices, Operand,
+    Pad, PadConstant, PadMode, Part, PutAlongAxis, Rearrange, Repeat, Reshape, ReverseSequence,
+    ReverseSubsequences, Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter, Stack, Take,
+    TakeAlongAxis, Tile, Transpose, Windows, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
@@ -100,9 +100,11 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("broadcast", "sizes", Broadcast::new(&[2, 3]).into(), Broadcast::new(&[3, 3]).into()),
         ("concat", "inputs", concat(&["_", "b"], 0), concat(&["b", "_"], 0)),
         ("concat", "axis", concat(&["a", "b"], 0), concat(&["a", "b"], 1)),
+        ("fftshift", "axes", FftShift::new(&[0]).into(), FftShift::new(&[1]).into()),
         ("flip", "axes", Flip::new(&[0]).into(), Flip::new(&[1]).into()),
         ("gather_nd", "indices", nd(0, &[0, 1]), nd(0, &[1, 0])),
         ("gather_nd", "batch_axes", nd(0, &[0, 1]), nd(1, &[0, 1])),
+        ("ifftshift", "axes", IfftShift::new(&[0]).into(), IfftShift::new(&[1]).into()),
         ("pad", "width", pad(&[1, 2], PadMode::Wrap), pad(&[2, 1], PadMode::Wrap)),
         ("pad", "mode", pad(&[1], PadMode::Edge), pad(&[1], PadMode::Reflect)),
         ("pad", "mode", pad(&[1], PadMode::Symmetric), pad(&[1], PadMode::Wrap)),

@@ -5,9 +5,11 @@ mod declaration;
 mod broadcast;
 mod concat;
 mod error;
+mod fftshift;
 mod flip;
 mod gather_elements;
 mod gather_nd;
+mod ifftshift;
 mod indices;
 mod operand;
 mod pad;
@@ -38,9 +40,11 @@ pub use concat::Concat;
 pub use declaration::{Declaration, Kind, Parameter};
 pub use error::OpError;
 pub(crate) use error::out_of_range;
+pub use fftshift::FftShift;
 pub use flip::Flip;
 pub use gather_elements::GatherElements;
 pub use gather_nd::GatherNd;
+pub use ifftshift::IfftShift;
 pub use indices::{IndexMode, Indices};
 pub use operand::Operand;
 #[doc(hidden)]
@@ -123,8 +127,10 @@ macro_rules! operators {
 operators! {
     Broadcast "broadcast", "Repeats axes of size 1, and adds axes in front.";
     Concat "concat", "Joins tensors along an axis.";
+    FftShift "fftshift", "Rolls axes by half of their size.";
     Flip "flip", "Reverses the elements along axes.";
     GatherNd "gather_nd", "Takes elements or slices at indices of several axes.";
+    IfftShift "ifftshift", "Rolls axes back by half of their size.";
     Pad "pad", "Pads the tensor with its own elements.";
     PadConstant "pad_constant", "Pads the tensor with a constant.";
     PutAlongAxis "put_along_axis", "Writes values at indices along an axis.";
@@ -199,10 +205,12 @@ impl Op {
 }
 
 /// The operators that have a name in the chain language, sorted by name.
-pub static DECLARATIONS: [&Declaration; 19] = [
+pub static DECLARATIONS: [&Declaration; 21] = [
     Broadcast::DECLARATION,
     Concat::DECLARATION,
+    FftShift::DECLARATION,
     Flip::DECLARATION,
+    IfftShift::DECLARATION,
     Pad::DECLARATION,
     PutAlongAxis::DECLARATION,
     Repeat::DECLARATION,

@@ -16,7 +16,7 @@ pub struct Roll {
 declare! {
     /// Shift elements cyclically along axes (numpy.roll)
     Roll, "roll", "roll(shift=[-1, 2], axes=[0, 1])", {
-        /// Number of positions to shift towards higher indices: one per axis, or one for all
+        /// Positions to shift towards higher indices: one per axis, or one for all; half stands for size / 2
         shift: Integers,
         /// Axes to shift; negative axes count from the end, and shifts of a repeated axis are added
         axes: Axes,
@@ -29,6 +29,18 @@ impl Roll {
     /// Negative axes count from the end. If an axis is repeated, its shifts are added.
     pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
         Roll { shift: shift.to_vec(), axes: axes.to_vec() }
+    }
+
+    /// Returns the roll of `axes` by `sign` times half of their size, rounded down; of all axes if the list is empty.
+    pub(super) fn by_half(axes: &[i64], shape: &Shape, sign: i64) -> Result<Roll> {
+        let all = 0..shape.rank().cast_signed() as i64;
+        let axes = if axes.is_empty() { all.collect() } else { axes.to_vec() };
+        let half = |axis: &i64| {
+            let size = shape[normalize_axis("axis", *axis, shape.rank())?];
+            Ok(sign * (size / 2).cast_signed() as i64)
+        };
+        let shift = axes.iter().map(half).collect::<Result<_>>()?;
+        Ok(Roll { shift, axes })
     }
 
     /// The map for a tensor of this shape. The output has the same shape.

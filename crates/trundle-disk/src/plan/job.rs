@@ -177,6 +177,9 @@ impl Job {
             let chain = each.chain.unwrap_or(copy);
             tensors.push(Unplanned::of_chain(&inputs[first..], first, chain, format, order)?);
         }
+        if format.takes_axis_names() {
+            Unplanned::name_axes(&mut tensors);
+        }
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 

@@ -1,6 +1,7 @@
 //! Plans one tensor of a job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
 
 use trundle::ops::Scalar;
 use trundle::{Chain, PlanError, Shape};
@@ -203,6 +204,8 @@ pub(crate) struct Unplanned {
     /// The encoding of the single source, as the format keeps it, with its axes in the order of the output.
     encoding: Option<Encoding>,
     annotations: Annotations,
+    /// The axis names from the patterns of the chain, if the source has none.
+    names: Vec<Option<String>>,
 }
 
 impl Unplanned {
@@ -263,6 +266,10 @@ impl Unplanned {
         let source_chunk = source_chunk
             .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
         let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
+        let names = match header.annotations.dimension_names.is_empty() {
+            true => chain.names_from_patterns(job.out_shape.rank()),
+            false => Vec::new(),
+        };
         Ok(Unplanned {
             job,
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
@@ -270,6 +277,7 @@ impl Unplanned {
             source_chunk,
             encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
             annotations: header.annotations.of_axes(axes.as_deref()),
+            names,
         })
     }
 
@@ -331,7 +339,27 @@ impl Unplanned {
             source_chunk: None,
             encoding: output.encoding.as_ref().and_then(|encoding| format.encoding(encoding)),
             annotations: output.annotations.clone(),
+            names: Vec::new(),
         })
+    }
+
+    /// Gives the axes of tensors without axis names the names from the patterns of their chains, unless a name would be
+    /// that of axes of different sizes.
+    pub(crate) fn name_axes(tensors: &mut [Unplanned]) {
+        let mut sizes: HashMap<String, BTreeSet<usize>> = HashMap::new();
+        for Unplanned { job, annotations, names, .. } in &*tensors {
+            for names in [&annotations.dimension_names, names] {
+                for (name, size) in names.iter().zip(job.out_shape.iter()) {
+                    let sizes = name.clone().map(|name| sizes.entry(name).or_default());
+                    sizes.map(|sizes| sizes.insert(*size));
+                }
+            }
+        }
+        for Unplanned { annotations, names, .. } in tensors {
+            if !names.is_empty() && names.iter().flatten().all(|name| sizes[name].len() == 1) {
+                annotations.dimension_names = mem::take(names);
+            }
+        }
     }
 
     pub(crate) fn codecs_not_kept(&self) -> &[String] {

@@ -2,9 +2,10 @@
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::ops::Range;
+use std::ptr;
 use std::str::FromStr;
 
-use trundle_core::ops::{Declaration, Kind, Operand, Parameter, Scalar};
+use trundle_core::ops::{Declaration, Kind, Operand, Parameter, Roll, Scalar};
 
 use super::call;
 use super::cursor::{Cursor, Word};
@@ -97,6 +98,13 @@ impl<'a> Value<'a> {
                 lists.iter().flat_map(|(words, _)| words.clone()).collect()
             }
         }
+    }
+
+    /// Whether the value is one or several names, and not integers.
+    fn is_of_names(&self) -> bool {
+        let words = self.words();
+        let is_name = |word: &Word<'_>| unquoted(word.text).starts_with(char::is_alphabetic);
+        !words.is_empty() && words.iter().all(is_name)
     }
 
     pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
@@ -261,7 +269,11 @@ impl<'a> Arguments<'a> {
             return Err(Fault::new(extra.span.clone(), message)
                 .suggest(format!("they are {}", names.join(", "))));
         }
-        let mut values: Vec<_> = unnamed.into_iter().map(|value| Some((value, false))).collect();
+        let axes_or_not = |(value, parameter): (Value<'a>, &Parameter)| {
+            let are_names = !dim_words(parameter).is_empty() && value.is_of_names();
+            Some((value, are_names))
+        };
+        let mut values: Vec<_> = unnamed.into_iter().zip(parameters).map(axes_or_not).collect();
         values.resize_with(parameters.len(), || None);
         for (name, value) in named {
             let (number, are_names) = call::parameter(declared, &name)?;
@@ -270,7 +282,25 @@ impl<'a> Arguments<'a> {
                 return Err(Fault::new(name.span, message));
             }
         }
-        Ok(Arguments { declared, call, values })
+        Arguments { declared, call, values }.with_half()
+    }
+
+    /// Replaces a roll by `half` or `-half` by the operator that it stands for.
+    fn with_half(mut self) -> Result<Arguments<'a>, Fault> {
+        let words = match &self.values[..] {
+            [Some((shift, _)), ..] if ptr::eq(self.declared, Roll::DECLARATION) => shift.words(),
+            _ => Vec::new(),
+        };
+        let found = words.iter().find_map(|word| Some((word, call::half_roll(word.text)?)));
+        let Some((word, half)) = found else { return Ok(self) };
+        if words.len() > 1 {
+            let message = format!("{} must be the only shift", quoted(word.text));
+            return Err(Fault::new(word.span.clone(), message)
+                .suggest("write a stage for each shift, as in roll(half, 0) | roll(1, 1)"));
+        }
+        self.required(1)?;
+        self.values.remove(0);
+        Ok(Arguments { declared: half, ..self })
     }
 
     /// Fails if the parameter has no value.

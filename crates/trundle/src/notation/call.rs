@@ -4,7 +4,8 @@ use std::ptr;
 
 use trundle_core::Op;
 use trundle_core::ops::{
-    Concat, DECLARATIONS, Declaration, Kind, Operand, Parameter, Slice, SliceScatter, Stack,
+    Concat, DECLARATIONS, Declaration, FftShift, IfftShift, Kind, Operand, Parameter, Slice,
+    SliceScatter, Stack,
 };
 
 use super::Fill;
@@ -26,6 +27,23 @@ pub(super) fn similar_to(name: &str) -> Option<&'static str> {
 
 pub(super) fn names() -> String {
     DECLARATIONS.map(|declared| declared.name).join(", ")
+}
+
+/// Returns the operator that a roll by this word stands for: `half` or `-half` of the size of each axis.
+///
+/// ```
+/// use trundle::notation::half_roll;
+///
+/// assert_eq!(half_roll("half").map(|declared| declared.name), Some("fftshift"));
+/// assert_eq!(half_roll("-half").map(|declared| declared.name), Some("ifftshift"));
+/// assert!(half_roll("2").is_none());
+/// ```
+pub fn half_roll(word: &str) -> Option<&'static Declaration> {
+    match word {
+        "half" => Some(FftShift::DECLARATION),
+        "-half" => Some(IfftShift::DECLARATION),
+        _ => None,
+    }
 }
 
 /// `start` is the start of the stage.

@@ -35,8 +35,10 @@
 //! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
 //! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
 //! - One integer in place of a list is a list of one integer. Integers have 64 bits.
-//! - `axis` and `axes` are synonyms and take axis numbers. `dim`, `dims` and `batch_dim` take axis names. The names
-//!   come from the tensor's file ([`AxisNames`]) and from earlier patterns.
+//! - `axis` and `axes` are synonyms and take axis numbers. `dim`, `dims` and `batch_dim` take axis names, and an
+//!   argument without a name takes either. The names come from the tensor's file ([`AxisNames`]) and from earlier
+//!   patterns.
+//! - `roll(half, axes)` is `fftshift(axes)`, and `roll(-half, axes)` is `ifftshift(axes)`.
 //! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as unnamed
 //!   arguments. `_` is the result of the previous stages; every stage after the first must take it. In the first stage,
 //!   `_` is the chain's unnamed input. If the first stage lacks `_`, all inputs of the chain have names.
@@ -61,6 +63,7 @@ mod stage;
 
 use std::ops::Range;
 
+pub use call::half_roll;
 pub use error::NotationError;
 pub use names::{AxisNames, Given, NameError, dim_words};
 pub use numbers::{NumbersError, NumbersFile, Unfilled};

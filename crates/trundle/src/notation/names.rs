@@ -304,6 +304,25 @@ impl AxisNames {
         self.axes = vec![Axis::Rest];
     }
 
+    /// Returns the names from patterns for a tensor with this many axes; `None` for an axis without a name, or with the
+    /// name of another axis. Empty if no axis has a name.
+    pub(crate) fn given_by_patterns(&self, rank: usize) -> Vec<Option<String>> {
+        let mut own = self.clone();
+        own.expand(rank);
+        let given = |axis: &Axis| match axis {
+            Axis::One { given, .. } => given.clone(),
+            Axis::Rest => None,
+        };
+        let names: Vec<Option<String>> = own.axes.iter().map(given).collect();
+        let is_unique =
+            |name: &String| names.iter().flatten().filter(|other| *other == name).count() == 1;
+        let unique: Vec<_> = names.iter().map(|name| name.clone().filter(is_unique)).collect();
+        match unique.len() == rank && unique.iter().any(Option::is_some) {
+            true => unique,
+            false => Vec::new(),
+        }
+    }
+
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let index = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };

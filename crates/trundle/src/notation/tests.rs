@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 use trundle_core::ops::{
-    Broadcast, Concat, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Operand, Pad,
-    PadConstant, PadMode, Parameter, PutAlongAxis, Repeat, Reshape, ReverseSequence,
-    ReverseSubsequences, Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter, Stack, Take,
-    TakeAlongAxis, Tile, Transpose,
+    Broadcast, Concat, DECLARATIONS, Declaration, FftShift, Flip, IfftShift, IndexMode, Indices,
+    Kind, Operand, Pad, PadConstant, PadMode, Parameter, PutAlongAxis, Repeat, Reshape,
+    ReverseSequence, ReverseSubsequences, Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter,
+    Stack, Take, TakeAlongAxis, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -57,6 +57,12 @@ fn calls_and_patterns_give_their_operators() {
         ("roll(shift=[-1,2], axes=[0,1])", roll(&[-1, 2], &[0, 1])),
         ("roll(axes=[0,1], shift=3)", roll(&[3], &[0, 1])),
         ("roll(3, 1)", roll(&[3], &[1])),
+        ("roll(half, 0)", FftShift::new(&[0]).into()),
+        ("roll(shift=half, axes=[0, -1])", FftShift::new(&[0, -1]).into()),
+        ("roll(axis=1, shift=[-half])", IfftShift::new(&[1]).into()),
+        ("fftshift()", FftShift::new(&[]).into()),
+        ("fftshift(axes=[0, 1])", FftShift::new(&[0, 1]).into()),
+        ("ifftshift(-1)", IfftShift::new(&[-1]).into()),
         ("roll(3, axes=[0, 0])", roll(&[3], &[0, 0])),
         (
             "roll(shift=[-9223372036854775808, 9223372036854775807], axes=[0, 1])",
