@@ -198,7 +198,13 @@ impl Filters {
 
     /// Returns the most stored bytes of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
-        if self.all.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
+        if self.all.is_empty() {
+            return bytes;
+        }
+        let has_blocks = self.all.iter().any(|filter| plugins::has_blocks(filter.id));
+        // A block can be as small as a byte, and its size takes four bytes.
+        let added = if has_blocks { bytes.saturating_mul(4) } else { bytes / 8 };
+        bytes.saturating_add(added).saturating_add(MOST_ADDED_BYTES)
     }
 
     /// Decodes a stored chunk to exactly `bytes` bytes, with elements of `width` bytes. A bit of `mask` marks a filter
@@ -292,6 +298,20 @@ fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_in_small_blocks_can_be_larger_than_their_elements() {
+        for (ids, most) in [
+            (&[][..], 1 << 20),
+            (&[FILTER_DEFLATE], (1 << 20) + (1 << 17) + MOST_ADDED_BYTES),
+            (&[FILTER_SHUFFLE, 32004], (5 << 20) + MOST_ADDED_BYTES),
+            (&[32008], (5 << 20) + MOST_ADDED_BYTES),
+        ] {
+            let filter = |id: &u16| FilterDescription { id: *id, name: None, client_data: vec![] };
+            let filters = Filters { all: ids.iter().map(filter).collect(), unpack: None };
+            assert_eq!(filters.most_stored(1 << 20), most, "{ids:?}");
+        }
+    }
 
     #[test]
     fn lzf_gives_literals_and_copies_of_them() {

@@ -145,6 +145,11 @@ pub(crate) fn picoseconds(id: u16) -> u64 {
     }
 }
 
+/// Returns whether a filter stores blocks with their sizes.
+pub(crate) fn has_blocks(id: u16) -> bool {
+    [LZ4, BITSHUFFLE].contains(&id)
+}
+
 /// Returns the working memory to undo a filter on a chunk of `bytes` bytes, without its input and output.
 pub(crate) fn working_bytes(id: u16, bytes: usize) -> usize {
     match id {
