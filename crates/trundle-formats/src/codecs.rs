@@ -81,6 +81,26 @@ pub enum ChunkFormat {
 
 trundle_core::fingerprint!(enum ChunkFormat { "zarr" Zarr, "hdf5" Hdf5 });
 
+impl ChunkFormat {
+    /// Returns the size of the largest default chunk in bytes.
+    pub fn default_chunk_bytes(self) -> usize {
+        match self {
+            // Large enough for disks and codecs, small enough for partial reads.
+            ChunkFormat::Zarr => 4 << 20,
+            // The HDF5 library caches this much of a dataset by default.
+            ChunkFormat::Hdf5 => 1 << 20,
+        }
+    }
+
+    /// Returns the most chunks of a tensor. The index of more takes too much memory.
+    pub fn most_chunks(self) -> u64 {
+        match self {
+            ChunkFormat::Zarr => u64::MAX,
+            ChunkFormat::Hdf5 => 1 << 24,
+        }
+    }
+}
+
 impl Default for Codecs {
     /// Returns zstd at its default level, a good choice for unknown data.
     fn default() -> Codecs {
