@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use trundle::ops::Scalar;
 use trundle::{Chain, PlanError, Shape};
 use trundle_core::program::Made;
-use trundle_core::IndexMap;
+use trundle_core::{IndexMap, Line, Piece};
 use trundle_formats::{
     Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order,
     StoredDType, UndecodedTensor,
@@ -265,13 +265,23 @@ impl Unplanned {
         let source_chunk = source_chunk
             .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
         let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
+        let mut annotations = header.annotations.of_axes(axes.as_deref());
+        // The elements of a longer dimension are not moved.
+        let coordinates = map.as_ref().and_then(IndexMap::coordinates).unwrap_or_default();
+        let lengths = annotations.dimension_lengths.iter_mut();
+        for (length, axis) in lengths.zip(axes.iter().flatten()) {
+            let identity = vec![Piece { end: header.shape[*axis], line: Line::IDENTITY }];
+            if coordinates.get(*axis) != Some(&Some(identity)) {
+                *length = 0;
+            }
+        }
         Ok(Unplanned {
             job,
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             source_chunk,
             encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
-            annotations: header.annotations.of_axes(axes.as_deref()),
+            annotations,
         })
     }
 

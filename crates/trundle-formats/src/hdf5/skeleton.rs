@@ -141,6 +141,7 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
         chunks,
         max_sizes: annotations.max_sizes,
         dimension_names: annotations.dimension_names,
+        dimension_lengths: annotations.dimension_lengths,
         attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
         fill: annotations.fill,
     })

@@ -56,6 +56,8 @@ pub struct NewDataset {
     pub max_sizes: Vec<u64>,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
+    /// For each axis, the length of its netCDF dimension if this is longer than the axis. Empty if none is.
+    pub dimension_lengths: Vec<u64>,
     /// The attributes.
     pub attributes: Attributes,
     /// The little-endian bytes of the fill value, if there is one.
