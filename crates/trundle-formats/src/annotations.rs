@@ -12,8 +12,8 @@ pub struct Annotations {
     /// For each axis, the length of its unlimited netCDF dimension if this is longer than the axis, otherwise 0. Empty
     /// if no dimension is longer.
     pub dimension_lengths: Vec<u64>,
-    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow. Empty if no
-    /// axis can grow.
+    /// For each axis, the size to which it can grow: [`Annotations::UNLIMITED`], or 0 if it cannot grow. Empty if no axis
+    /// can grow.
     pub max_sizes: Vec<u64>,
     /// The attributes as a JSON object; empty if there are none. Numbers can be NaN and infinite, as in Python's JSON.
     /// Attributes from HDF5 have an entry with their types.
@@ -47,6 +47,9 @@ pub struct Difference {
 }
 
 impl Annotations {
+    /// The size to which an unlimited axis can grow.
+    pub const UNLIMITED: u64 = u64::MAX;
+
     /// Returns the names of the attributes.
     pub fn attribute_names(&self) -> impl Iterator<Item = String> {
         let names = attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name);
@@ -61,7 +64,7 @@ impl Annotations {
 
     /// Returns whether an axis is unlimited.
     pub fn is_unlimited(&self, axis: usize) -> bool {
-        self.max_sizes.get(axis) == Some(&u64::MAX)
+        self.max_sizes.get(axis) == Some(&Annotations::UNLIMITED)
     }
 
     /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is `None` if the

@@ -109,6 +109,15 @@ impl Default for Codecs {
 }
 
 impl Codecs {
+    /// Returns the same codecs, with the size of the elements in each shuffle: `width` bytes unless it states another.
+    pub(crate) fn of_elements(&self, width: usize) -> Codecs {
+        let codec = |codec: &Codec| match codec {
+            Codec::Shuffle { element_bytes: None } => Codec::Shuffle { element_bytes: Some(width) },
+            other => other.clone(),
+        };
+        Codecs(self.0.iter().map(codec).collect())
+    }
+
     /// Returns whether chunks are stored without encoding.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()

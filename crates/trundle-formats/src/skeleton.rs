@@ -113,7 +113,8 @@ impl ChunkedTensor {
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
-            let is_same = encoding.format == self.format && encoding.codecs == self.codecs;
+            let codecs = [&encoding.codecs, &self.codecs].map(|own| own.of_elements(self.width));
+            let is_same = encoding.format == self.format && codecs[0] == codecs[1];
             encoding.as_written && is_same && fill == Some(&self.fill())
         })
     }

@@ -35,7 +35,7 @@ pub struct Dataset {
     pub attributes: Attributes,
     /// The names of attributes that cannot be read, such as references.
     pub unheld: Vec<String>,
-    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow.
+    /// For each axis, the size to which it can grow: [`UNLIMITED`], or 0 if it cannot grow.
     pub max_sizes: Vec<u64>,
     /// The little-endian bytes of the fill value, if the dataset states one.
     pub fill: Option<Vec<u8>>,

@@ -66,6 +66,9 @@ const OTHERS: [(u16, &str); 9] = [
     (32026, "Blosc2"),
 ];
 
+/// The most filters of a dataset.
+const MOST_FILTERS: usize = 32;
+
 /// The most bytes that filters add to a chunk that does not compress, including checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
@@ -87,10 +90,7 @@ impl Filters {
             let id = filter.id;
             return Err(Error::unsupported(format!("the filter {id} ({name}) is not supported")));
         }
-        if filters.len() > 32 {
-            return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
-        }
-        Ok(Filters(filters))
+        Filters::checked(filters, Error::malformed)
     }
 
     /// Returns the filters in which a new dataset stores chunks of elements of `width` bytes.
@@ -109,7 +109,18 @@ impl Filters {
             };
             Ok(FilterDescription { id, name: None, client_data })
         };
-        filters.iter().map(description).collect::<Result<_, _>>().map(Filters)
+        let filters = filters.iter().map(description).collect::<Result<_, _>>()?;
+        Filters::checked(filters, Error::unsupported)
+    }
+
+    fn checked(
+        filters: Vec<FilterDescription>,
+        error: fn(String) -> Error,
+    ) -> Result<Filters, Error> {
+        match filters.len() <= MOST_FILTERS {
+            true => Ok(Filters(filters)),
+            false => Err(error(format!("{} filters, the limit is {MOST_FILTERS}", filters.len()))),
+        }
     }
 
     /// Returns the filters in the order of encoding.
@@ -159,12 +170,13 @@ impl Filters {
                     data.extend(sum);
                     data.into()
                 }
-                _ => {
+                FILTER_DEFLATE => {
                     let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
                     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(level));
                     encoder.write_all(&data)?;
                     encoder.finish()?.into()
                 }
+                _ => return Err(io::ErrorKind::Unsupported.into()),
             };
         }
         Ok(data)

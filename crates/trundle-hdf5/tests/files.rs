@@ -674,9 +674,13 @@ fn chunks_that_cannot_be_read_again_are_not_written() {
         (&[u64::MAX, 2], &[], "the limit is 2147483647 bytes"),
         (&[0], &[], "chunks of [0] elements"),
         (&[5], &[Filter::OnlyRead("LZF")], "the filter LZF is not written"),
+        (&[5], &[Filter::Fletcher32; 33], "33 filters, the limit is 32"),
+        (&[1; 33], &[], "33 axes, the limit of HDF5 is 32"),
+        (&[1; 255], &[], "255 axes, the limit of HDF5 is 32"),
     ] {
         let error = file(chunk, filters).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     assert!(file(&[(1 << 28) - 1], &[]).is_ok());
+    assert!(file(&[1; 32], &[Filter::Fletcher32; 32]).is_ok());
 }

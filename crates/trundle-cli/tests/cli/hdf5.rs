@@ -252,6 +252,23 @@ fn what_contiguous_outputs_lose_is_said() {
     let run =
         dir.run("apply in.nc --tensor t2m --only '(t u) x -> t u x, t=1' -o split.nc -q").done();
     assert!(run.stderr.contains(&format!("{line}time was unlimited\n")), "{run:?}");
+    // Axes that can grow to 9 and 20.
+    dir.write("old.h5", &file("old-chunked.h5"));
+    let only = "--tensor bounded/plain --only -o o.h5 --force -q";
+    for (args, lost) in [
+        ("convert old.h5", ""),
+        ("concat old.h5 old.h5 --axis 1", ""),
+        ("concat old.h5 old.h5 --axis 0", "axis 0 of bounded/plain could grow to 9\n"),
+        (
+            "convert old.h5 --chunks none",
+            "bounded/plain was in chunks; axis 0 of bounded/plain could grow to 9, \
+             axis 1 of bounded/plain could grow to 20\n",
+        ),
+    ] {
+        let run = dir.run(&format!("{args} {only}")).done();
+        let (head, tail) = run.stderr.split_once(line).unwrap_or(("", &run.stderr));
+        assert_eq!((head.is_empty(), tail), (lost.is_empty(), lost), "{args}: {run:?}");
+    }
 }
 
 #[cfg(feature = "zarr")]

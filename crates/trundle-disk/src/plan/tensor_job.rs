@@ -280,7 +280,7 @@ impl Unplanned {
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             source_chunk,
-            encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
+            encoding: encoding.and_then(|encoding| format.encoding(&encoding, width.units())),
             annotations,
         })
     }
@@ -336,12 +336,13 @@ impl Unplanned {
             encoded: None,
             undecoded: None,
         };
+        let (encoding, width) = (output.encoding.as_ref(), output.element.width().units());
         Ok(Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
             source_chunk: None,
-            encoding: output.encoding.as_ref().and_then(|encoding| format.encoding(encoding)),
+            encoding: encoding.and_then(|encoding| format.encoding(encoding, width)),
             annotations: output.annotations.clone(),
         })
     }
