@@ -254,13 +254,13 @@ fn what_contiguous_outputs_lose_is_said() {
     assert!(run.stderr.contains(&format!("{line}time was unlimited\n")), "{run:?}");
     // Axes that can grow to 9 and 20.
     dir.write("old.h5", &file("old-chunked.h5"));
-    let only = "--tensor bounded/plain --only -o o.h5 --force -q";
+    let only = "--tensor bounded/plain -o o.h5 --force -q";
     for (args, lost) in [
-        ("convert old.h5", ""),
+        ("convert old.h5 --only", ""),
         ("concat old.h5 old.h5 --axis 1", ""),
         ("concat old.h5 old.h5 --axis 0", "axis 0 of bounded/plain could grow to 9\n"),
         (
-            "convert old.h5 --chunks none",
+            "convert old.h5 --only --chunks none",
             "bounded/plain was in chunks; axis 0 of bounded/plain could grow to 9, \
              axis 1 of bounded/plain could grow to 20\n",
         ),
