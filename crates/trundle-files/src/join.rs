@@ -285,8 +285,14 @@ impl Tensor {
                 names.insert(axis, name.clone());
             }
         }
-        if let (Some(axis), true, false) = (axis, is_new, annotations.max_sizes.is_empty()) {
-            annotations.max_sizes.insert(axis, 0);
+        for sizes in [&mut annotations.max_sizes, &mut annotations.dimension_lengths] {
+            if let (Some(axis), true, false) = (axis, is_new, sizes.is_empty()) {
+                sizes.insert(axis, 0);
+            }
+        }
+        // A longer dimension is not joined.
+        if let Some(length) = axis.and_then(|axis| annotations.dimension_lengths.get_mut(axis)) {
+            *length = 0;
         }
         let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
         let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());

@@ -10,7 +10,7 @@ use crate::names::listed;
 /// Formats one line for each reason. The metadata of the file itself is reported elsewhere.
 pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let LeftOut { attributes, axis_names, fill_values, unread, .. } = left;
-    let LeftOut { compressed, chunked, unlimited, outdated_ngff, bfloat16, .. } = left;
+    let LeftOut { compressed, chunked, unlimited, growing, outdated_ngff, bfloat16, .. } = left;
     let mut lines = Vec::new();
     let parts = [
         (!attributes.is_empty()).then(|| format!("attributes {}", counted(attributes))),
@@ -28,8 +28,14 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
         let were = if names.len() == 1 { "was" } else { "were" };
         (!names.is_empty()).then(|| format!("{} {were} {what}", listed(names.iter())))
     };
-    let parts =
-        [were(compressed, "compressed"), were(chunked, "in chunks"), were(unlimited, "unlimited")];
+    let growth = growing.iter().map(|(axis, most)| format!("{axis} could grow to {most}"));
+    let growth: Vec<String> = growth.collect();
+    let parts = [
+        were(compressed, "compressed"),
+        were(chunked, "in chunks"),
+        were(unlimited, "unlimited"),
+        (!growth.is_empty()).then(|| listed(growth.iter())),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
         let parts = parts.join("; ");

@@ -9,8 +9,11 @@ use crate::attributes;
 pub struct Annotations {
     /// The name of each axis that has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow. Empty if no
-    /// axis can grow.
+    /// For each axis, the length of its unlimited netCDF dimension if this is longer than the axis, otherwise 0. Empty
+    /// if no dimension is longer.
+    pub dimension_lengths: Vec<u64>,
+    /// For each axis, the size to which it can grow: [`Annotations::UNLIMITED`], or 0 if it cannot grow. Empty if no axis
+    /// can grow.
     pub max_sizes: Vec<u64>,
     /// The attributes as a JSON object; empty if there are none. Numbers can be NaN and infinite, as in Python's JSON.
     /// Attributes from HDF5 have an entry with their types.
@@ -24,7 +27,7 @@ pub struct Annotations {
     pub unread: Vec<String>,
 }
 
-trundle_core::fingerprint!(struct Annotations { dimension_names, max_sizes, attributes, fill, is_whole } except { unread });
+trundle_core::fingerprint!(struct Annotations { dimension_names, dimension_lengths, max_sizes, attributes, fill, is_whole } except { unread });
 
 /// The metadata key under which `trundle relayout` records the axes of tensors by name.
 pub const AXES_KEY: &str = "trundle.axes";
@@ -44,6 +47,9 @@ pub struct Difference {
 }
 
 impl Annotations {
+    /// The size to which an unlimited axis can grow.
+    pub const UNLIMITED: u64 = u64::MAX;
+
     /// Returns the names of the attributes.
     pub fn attribute_names(&self) -> impl Iterator<Item = String> {
         let names = attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name);
@@ -58,7 +64,7 @@ impl Annotations {
 
     /// Returns whether an axis is unlimited.
     pub fn is_unlimited(&self, axis: usize) -> bool {
-        self.max_sizes.get(axis) == Some(&u64::MAX)
+        self.max_sizes.get(axis) == Some(&Annotations::UNLIMITED)
     }
 
     /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is `None` if the
@@ -68,10 +74,13 @@ impl Annotations {
         let named = axes.filter(|_| !self.dimension_names.is_empty());
         let name = |axis: &usize| self.dimension_names.get(*axis).cloned().flatten();
         let dimension_names = named.map(|axes| axes.iter().map(name).collect()).unwrap_or_default();
-        let growing = axes.filter(|_| !self.max_sizes.is_empty());
-        let most = |axis: &usize| self.max_sizes.get(*axis).copied().unwrap_or(0);
-        let max_sizes = growing.map(|axes| axes.iter().map(most).collect()).unwrap_or_default();
-        Annotations { dimension_names, max_sizes, ..self.clone() }
+        let moved = |sizes: &[u64]| -> Vec<u64> {
+            let axes = axes.filter(|_| !sizes.is_empty()).unwrap_or_default();
+            axes.iter().map(|axis| sizes.get(*axis).copied().unwrap_or(0)).collect()
+        };
+        let max_sizes = moved(&self.max_sizes);
+        let dimension_lengths = moved(&self.dimension_lengths);
+        Annotations { dimension_names, dimension_lengths, max_sizes, ..self.clone() }
     }
 
     /// Returns whether the attributes are the same, apart from differences between formats.
@@ -207,6 +216,7 @@ mod tests {
         let names = vec![some("time"), None, some("lon")];
         let all = Annotations {
             dimension_names: names,
+            dimension_lengths: vec![8, 0, 0],
             max_sizes: vec![u64::MAX, 0, 9],
             attributes: "{}".to_owned(),
             fill: Some(vec![1]),
@@ -215,6 +225,7 @@ mod tests {
         let turned = all.of_axes(Some(&[2, 0, 1]));
         assert_eq!(turned.dimension_names, [some("lon"), some("time"), None]);
         assert_eq!(turned.max_sizes, [9, u64::MAX, 0]);
+        assert_eq!(turned.dimension_lengths, [0, 8, 0]);
         assert!(turned.is_unlimited(1) && !turned.is_unlimited(0) && !turned.is_unlimited(3));
         assert_eq!(all.of_axes(None).max_sizes, [0; 0]);
         assert_eq!((&turned.attributes, &turned.fill), (&all.attributes, &all.fill));

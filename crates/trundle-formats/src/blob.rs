@@ -108,7 +108,8 @@ pub trait Blob: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Writes what depends on all data, such as an index of the chunks. Called once, after all other writes.
+    /// Writes what depends on all data, such as an index of the chunks. Called after all data is
+    /// written, by each run of a job.
     ///
     /// # Errors
     /// If the bytes cannot be written.

@@ -81,6 +81,26 @@ pub enum ChunkFormat {
 
 trundle_core::fingerprint!(enum ChunkFormat { "zarr" Zarr, "hdf5" Hdf5 });
 
+impl ChunkFormat {
+    /// Returns the size of the largest default chunk in bytes.
+    pub fn default_chunk_bytes(self) -> usize {
+        match self {
+            // Large enough for disks and codecs, small enough for partial reads.
+            ChunkFormat::Zarr => 4 << 20,
+            // The HDF5 library caches this much of a dataset by default.
+            ChunkFormat::Hdf5 => 1 << 20,
+        }
+    }
+
+    /// Returns the most chunks of a tensor. The index of more takes too much memory.
+    pub fn most_chunks(self) -> u64 {
+        match self {
+            ChunkFormat::Zarr => u64::MAX,
+            ChunkFormat::Hdf5 => 1 << 24,
+        }
+    }
+}
+
 impl Default for Codecs {
     /// Returns zstd at its default level, a good choice for unknown data.
     fn default() -> Codecs {
@@ -89,6 +109,15 @@ impl Default for Codecs {
 }
 
 impl Codecs {
+    /// Returns the same codecs, with the size of the elements in each shuffle: `width` bytes unless it states another.
+    pub(crate) fn of_elements(&self, width: usize) -> Codecs {
+        let codec = |codec: &Codec| match codec {
+            Codec::Shuffle { element_bytes: None } => Codec::Shuffle { element_bytes: Some(width) },
+            other => other.clone(),
+        };
+        Codecs(self.0.iter().map(codec).collect())
+    }
+
     /// Returns whether chunks are stored without encoding.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()

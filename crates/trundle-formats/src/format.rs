@@ -137,14 +137,14 @@ impl Format {
         }
     }
 
-    /// Returns the encoding that a file of the format gets from the chunks of a source with this encoding. `None` if it
-    /// gets the default of the format.
-    pub fn encoding(&self, source: &Encoding) -> Option<Encoding> {
+    /// Returns the encoding that a file of the format gets from the chunks of a source with this encoding and elements
+    /// of `width` bytes. `None` if it gets the default of the format.
+    pub fn encoding(&self, source: &Encoding, width: usize) -> Option<Encoding> {
         let own = self.chunks()?;
         match own {
             _ if own == source.format => Some(source.clone()),
             #[cfg(feature = "hdf5")]
-            ChunkFormat::Hdf5 => Some(crate::hdf5::codecs::replaced(source)),
+            ChunkFormat::Hdf5 => Some(crate::hdf5::codecs::replaced(source, width)),
             _ => None,
         }
     }

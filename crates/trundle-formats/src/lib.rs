@@ -114,7 +114,7 @@ pub use names::{Shown, folder_of, is_steering};
 pub use output::{Output, is_within, overlaps};
 pub use registry::FORMATS;
 pub use shared_output::{Joined, SharedOutput};
-pub use skeleton::{ChunkedTensor, Described, FileSkeleton, Span};
+pub use skeleton::{ChunkedTensor, Described, FileSkeleton, Span, chunk_bytes, chunk_of};
 pub use source::Progress;
 pub use stored_dtype::StoredDType;
 pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary_files};

@@ -113,7 +113,8 @@ impl ChunkedTensor {
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
-            let is_same = encoding.format == self.format && encoding.codecs == self.codecs;
+            let codecs = [&encoding.codecs, &self.codecs].map(|own| own.of_elements(self.width));
+            let is_same = encoding.format == self.format && codecs[0] == codecs[1];
             encoding.as_written && is_same && fill == Some(&self.fill())
         })
     }
@@ -381,8 +382,7 @@ impl FileSkeleton {
 
 /// Returns default sizes of a chunk or shard of at most `most` bytes. The longest side is halved until the chunk is
 /// small enough, which favours no order of reading.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) fn chunk_of(sizes: &[usize], width: usize, most: usize) -> Vec<usize> {
+pub fn chunk_of(sizes: &[usize], width: usize, most: usize) -> Vec<usize> {
     let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
     let mut cuts = vec![1; chunk.len()];
     while chunk_bytes(&chunk, width) > most
@@ -395,6 +395,7 @@ pub(crate) fn chunk_of(sizes: &[usize], width: usize, most: usize) -> Vec<usize>
     chunk
 }
 
-pub(crate) fn chunk_bytes(chunk: &[usize], width: usize) -> usize {
+/// Returns the size of a chunk in bytes, or `usize::MAX` if it is larger.
+pub fn chunk_bytes(chunk: &[usize], width: usize) -> usize {
     chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size))
 }

@@ -10,6 +10,7 @@ use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
+use crate::new::UNLIMITED;
 use crate::typed::MOST_MESSAGE_BYTES;
 
 /// A dataset: its metadata, and the position of its data.
@@ -27,11 +28,14 @@ pub struct Dataset {
     pub data: Data,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
+    /// For each axis, the length of its unlimited netCDF dimension if this is longer than the axis, otherwise 0. Empty
+    /// if no dimension is longer.
+    pub dimension_lengths: Vec<u64>,
     /// The attributes, without HDF5's internal ones. Those that JSON cannot represent are only in [`TYPED_KEY`].
     pub attributes: Attributes,
     /// The names of attributes that cannot be read, such as references.
     pub unheld: Vec<String>,
-    /// For each axis, the size to which it can grow: `u64::MAX` if it is unlimited, 0 if it cannot grow.
+    /// For each axis, the size to which it can grow: [`UNLIMITED`], or 0 if it cannot grow.
     pub max_sizes: Vec<u64>,
     /// The little-endian bytes of the fill value, if the dataset states one.
     pub fill: Option<Vec<u8>>,
@@ -59,6 +63,10 @@ const INTERNAL: &str = "\
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
 
 impl Dataset {
+    pub(crate) fn is_unlimited(&self, axis: usize) -> bool {
+        self.max_sizes.get(axis) == Some(&UNLIMITED)
+    }
+
     /// Reads the dataset at `path` from its header, without axis names.
     pub(crate) fn read(
         metadata: &Metadata,
@@ -131,6 +139,7 @@ impl Dataset {
             width: datatype.width,
             data,
             dimension_names: Vec::new(),
+            dimension_lengths: Vec::new(),
             attributes: Attributes::new(),
             unheld: Vec::new(),
             fill: fill_value.map(|fill| datatype.to_little_endian(fill)),

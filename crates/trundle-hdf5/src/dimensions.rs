@@ -18,6 +18,8 @@ pub(crate) struct Named<'a> {
     pub(crate) address: u64,
     pub(crate) path: &'a str,
     pub(crate) axes: usize,
+    /// Whether the first axis is unlimited.
+    pub(crate) is_unlimited: bool,
     pub(crate) attributes: &'a [Attribute],
 }
 
@@ -56,7 +58,17 @@ pub(crate) fn variable_path(path: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Scales {
     by_address: HashMap<u64, String>,
-    by_id: HashMap<i64, String>,
+    by_id: HashMap<i64, u64>,
+    /// The lengths of unlimited scales by address.
+    lengths: HashMap<u64, u64>,
+}
+
+/// The axes of a dataset: the name of each and the address of its scale.
+#[derive(Default)]
+pub(crate) struct Axes {
+    /// Empty if no axis has a name.
+    pub(crate) names: Vec<Option<String>>,
+    scales: Vec<Option<u64>>,
 }
 
 impl Scales {
@@ -67,19 +79,17 @@ impl Scales {
             && let Some(&[id]) =
                 named.find("_Netcdf4Dimid").and_then(Attribute::integers).as_deref()
         {
-            self.by_id.insert(id, name.clone());
+            self.by_id.insert(id, named.address);
+        }
+        if named.is_unlimited {
+            self.lengths.insert(named.address, 0);
         }
         self.by_address.insert(named.address, name);
     }
 
-    /// Returns the axis names of a dataset; empty if no axis has a name.
-    pub(crate) fn names(
-        &self,
-        named: &Named<'_>,
-        metadata: &Metadata,
-        heaps: &mut Heaps,
-    ) -> Vec<Option<String>> {
-        let mut names = vec![None; named.axes];
+    /// Returns the axes of a dataset.
+    pub(crate) fn axes(&self, named: &Named<'_>, metadata: &Metadata, heaps: &mut Heaps) -> Axes {
+        let (mut names, mut scales) = (vec![None; named.axes], vec![None; named.axes]);
         let labels =
             named.find("DIMENSION_LABELS").and_then(|labels| labels.strings(metadata, heaps));
         let labels = labels.unwrap_or_default().into_iter();
@@ -89,24 +99,48 @@ impl Scales {
         let lists = named.find("DIMENSION_LIST");
         let lists = lists.and_then(|lists| lists.first_references(metadata, heaps));
         let lists = lists.unwrap_or_default();
-        for (name, address) in names.iter_mut().zip(&lists) {
-            let found = address.and_then(|address| self.by_address.get(&address));
-            *name = found.cloned().or(name.take());
-        }
+        scales.iter_mut().zip(&lists).for_each(|(scale, address)| *scale = *address);
         if lists.is_empty() && named.is_scale(metadata, heaps) {
             let ids = named.find("_Netcdf4Coordinates").and_then(Attribute::integers);
             match ids {
                 Some(ids) => {
-                    for (name, id) in names.iter_mut().zip(ids) {
-                        *name = self.by_id.get(&id).cloned().or(name.take());
-                    }
+                    let found = ids.iter().map(|id| self.by_id.get(id).copied());
+                    scales.iter_mut().zip(found).for_each(|(scale, found)| *scale = found);
                 }
-                None if named.axes == 1 => {
-                    names = vec![self.by_address.get(&named.address).cloned()];
-                }
+                None if named.axes == 1 => scales = vec![Some(named.address)],
                 None => {}
             }
         }
-        if names.iter().all(Option::is_none) { Vec::new() } else { names }
+        for (name, scale) in names.iter_mut().zip(&scales) {
+            let found = scale.and_then(|address| self.by_address.get(&address));
+            *name = found.cloned().or(name.take());
+        }
+        let is_named = names.iter().any(Option::is_some);
+        Axes { names: if is_named { names } else { Vec::new() }, scales }
+    }
+
+    /// Adds the sizes of a dataset. An unlimited dimension is as long as its longest axis.
+    pub(crate) fn add_sizes(&mut self, axes: &Axes, shape: &[u64]) {
+        for (scale, size) in axes.scales.iter().zip(shape) {
+            if let Some(length) = scale.and_then(|scale| self.lengths.get_mut(&scale)) {
+                *length = (*length).max(*size);
+            }
+        }
+    }
+
+    /// Returns, for each axis that `is_unlimited` accepts, the length of its unlimited dimension if this is longer than
+    /// the axis, otherwise 0. Empty if no dimension is longer.
+    pub(crate) fn longer(
+        &self,
+        axes: &Axes,
+        shape: &[u64],
+        is_unlimited: impl Fn(usize) -> bool,
+    ) -> Vec<u64> {
+        let all = axes.scales.iter().zip(shape).enumerate().map(|(axis, (scale, size))| {
+            let length = scale.and_then(|scale| self.lengths.get(&scale)).copied();
+            length.filter(|length| length > size && is_unlimited(axis)).unwrap_or(0)
+        });
+        let all: Vec<u64> = all.collect();
+        if all.iter().all(|length| *length == 0) { Vec::new() } else { all }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::attributes::{Attribute, Attributes, Heaps, attributes};
 use crate::dataset::{Dataset, public};
-use crate::dimensions::{Named, Scales, variable_path};
+use crate::dimensions::{Axes, Named, Scales, variable_path};
 use crate::error::{Error, guarded};
 use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
@@ -76,21 +76,29 @@ impl Hdf5File {
         for each in &found {
             scales.add(&each.named(), metadata, &mut heaps);
         }
+        let axes: Vec<Axes> =
+            found.iter().map(|each| scales.axes(&each.named(), metadata, &mut heaps)).collect();
+        for (each, axes) in found.iter().zip(&axes) {
+            if let Ok(dataset) = &each.dataset {
+                scales.add_sizes(axes, &dataset.shape);
+            }
+        }
         let mut datasets = Vec::new();
-        for each in found {
+        for (each, axes) in found.into_iter().zip(axes) {
             if each.named().is_no_variable(metadata, &mut heaps) {
                 continue;
             }
             let is_scale = each.named().is_scale(metadata, &mut heaps);
-            let names = scales.names(&each.named(), metadata, &mut heaps);
             let path = variable_path(&each.path);
             match each.dataset {
                 Ok(dataset) => {
                     let (attributes, unheld) =
                         public(metadata, &each.attributes, is_scale, &mut heaps);
+                    let is_unlimited = |axis: usize| dataset.is_unlimited(axis);
                     datasets.push(Dataset {
                         path,
-                        dimension_names: names,
+                        dimension_lengths: scales.longer(&axes, &dataset.shape, is_unlimited),
+                        dimension_names: axes.names,
                         attributes,
                         unheld,
                         ..dataset
@@ -113,8 +121,14 @@ impl Hdf5File {
 
 impl FoundDataset {
     fn named(&self) -> Named<'_> {
-        let axes = self.dataset.as_ref().map_or(0, |dataset| dataset.shape.len());
-        Named { address: self.address, path: &self.path, axes, attributes: &self.attributes }
+        let dataset = self.dataset.as_ref();
+        Named {
+            address: self.address,
+            path: &self.path,
+            axes: dataset.map_or(0, |dataset| dataset.shape.len()),
+            is_unlimited: dataset.is_ok_and(|dataset| dataset.is_unlimited(0)),
+            attributes: &self.attributes,
+        }
     }
 }
 

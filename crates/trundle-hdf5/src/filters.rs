@@ -59,6 +59,9 @@ pub enum Filter {
 /// The names of other registered filters, for error messages.
 const OTHERS: [(u16, &str); 4] = [(305, "LZO"), (32013, "ZFP"), (32017, "SZ"), (32026, "Blosc2")];
 
+/// The most filters of a dataset.
+const MOST_FILTERS: usize = 32;
+
 /// The most bytes that filters add to a chunk that does not compress, including checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
@@ -94,10 +97,7 @@ impl Filters {
                 "the filter {id} ({name}) is not supported{why}"
             )));
         }
-        if filters.len() > 32 {
-            return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
-        }
-        Ok(Filters { all: filters, unpack })
+        Filters::checked(filters, unpack, Error::malformed)
     }
 
     /// Returns the filters in which a new dataset stores chunks of elements of `width` bytes.
@@ -116,8 +116,19 @@ impl Filters {
             };
             Ok(FilterDescription { id, name: None, client_data })
         };
-        let all = filters.iter().map(description).collect::<Result<_, _>>()?;
-        Ok(Filters { all, unpack: None })
+        let filters = filters.iter().map(description).collect::<Result<_, _>>()?;
+        Filters::checked(filters, None, Error::unsupported)
+    }
+
+    fn checked(
+        all: Vec<FilterDescription>,
+        unpack: Option<Unpack>,
+        error: fn(String) -> Error,
+    ) -> Result<Filters, Error> {
+        match all.len() <= MOST_FILTERS {
+            true => Ok(Filters { all, unpack }),
+            false => Err(error(format!("{} filters, the limit is {MOST_FILTERS}", all.len()))),
+        }
     }
 
     /// Returns the filters in the order of encoding.
@@ -167,12 +178,13 @@ impl Filters {
                     data.extend(sum);
                     data.into()
                 }
-                _ => {
+                FILTER_DEFLATE => {
                     let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
                     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(level));
                     encoder.write_all(&data)?;
                     encoder.finish()?.into()
                 }
+                _ => return Err(io::ErrorKind::Unsupported.into()),
             };
         }
         Ok(data)

@@ -411,6 +411,48 @@ fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
 }
 
 #[test]
+fn an_unlimited_axis_can_be_shorter_than_its_dimension() {
+    // For each dataset: its path, its length, that of its dimension, and whether it is unlimited.
+    type Case<'a> = &'a [(&'a str, u64, u64, bool)];
+    let cases: [(Case<'_>, &[u64]); 10] = [
+        (&[("time", 4, 0, true), ("x", 2, 4, true)], &[0, 4]),
+        (&[("time", 2, 4, true), ("x", 4, 0, true)], &[4, 0]),
+        (&[("x", 4, 0, true), ("y", 2, 4, true), ("g/z", 3, 4, true)], &[0, 4, 4]),
+        // Dimensions of the same name.
+        (&[("time", 4, 0, true), ("x", 2, 0, true)], &[0, 0]),
+        (&[("g/x", 2, 0, true), ("h/x", 4, 0, true)], &[0, 0]),
+        (&[("time", 4, 0, true), ("x", 2, 5, true)], &[0, 0]),
+        // An axis of netCDF's fixed dimensions has all elements.
+        (&[("time", 4, 0, false), ("x", 2, 4, true)], &[0, 0]),
+        (&[("x", 4, 0, false), ("y", 2, 4, true)], &[0, 0]),
+        (&[("x", 4, 0, true), ("y", 2, 4, false)], &[0, 0]),
+        (&[("x", 2, 4, true)], &[0]),
+    ];
+    for (datasets, expected) in cases {
+        let dataset = |(path, length, dimension, is_unlimited): &(&str, u64, u64, bool)| {
+            let chunks = NewChunks { chunk: vec![1], filters: Vec::new() };
+            NewDataset {
+                dimension_lengths: vec![*dimension],
+                max_sizes: vec![UNLIMITED],
+                chunks: is_unlimited.then_some(chunks),
+                ..new(path, &[*length], "<f4", 4 * length, &["time"])
+            }
+        };
+        let all: Vec<NewDataset> = datasets.iter().map(dataset).collect();
+        let file = NewFile::of(all, &BTreeMap::new(), true).unwrap();
+        let end = file.metadata.len() as u64 + 4 * datasets.iter().map(|each| each.1).sum::<u64>();
+        let bytes = [file.metadata, vec![0; end as usize + 64 * datasets.len()]].concat();
+        let read = open(&bytes).unwrap();
+        for ((path, length, ..), expected) in datasets.iter().zip(expected) {
+            let found = self::dataset(&read, path);
+            assert_eq!((&found.shape[..], found.dimension_names.len()), (&[*length][..], 1));
+            let longer = found.dimension_lengths.first().copied().unwrap_or(0);
+            assert_eq!(longer, *expected, "{datasets:?} {path}");
+        }
+    }
+}
+
+#[test]
 fn values_are_written_in_types_that_hold_them() {
     let [most, least] = [u64::MAX, 1 << 63].map(Value::from);
     for (value, of_hdf5, of_netcdf) in [
@@ -649,9 +691,13 @@ fn chunks_that_cannot_be_read_again_are_not_written() {
         (&[u64::MAX, 2], &[], "the limit is 2147483647 bytes"),
         (&[0], &[], "chunks of [0] elements"),
         (&[5], &[Filter::OnlyRead("LZF")], "the filter LZF is not written"),
+        (&[5], &[Filter::Fletcher32; 33], "33 filters, the limit is 32"),
+        (&[1; 33], &[], "33 axes, the limit of HDF5 is 32"),
+        (&[1; 255], &[], "255 axes, the limit of HDF5 is 32"),
     ] {
         let error = file(chunk, filters).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     assert!(file(&[(1 << 28) - 1], &[]).is_ok());
+    assert!(file(&[1; 32], &[Filter::Fletcher32; 32]).is_ok());
 }

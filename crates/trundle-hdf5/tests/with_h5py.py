@@ -310,6 +310,48 @@ def netcdf(rng, trundle, folder):
             assert np.all(two["short"][: sizes["time"] // 2] == 7)
 
 
+def dimensions(trundle, folder):
+    """Check that unlimited dimensions of the same name and different lengths stay different ones."""
+    import netCDF4
+
+    def values(path):
+        with netCDF4.Dataset(path) as file:
+            groups = [file, *file.groups.values()]
+            return {f"{group.path}/{name}": made[:].tolist() for group in groups for name, made in group.variables.items()}
+
+    one, out = folder / "same.nc", folder / "same-out.nc"
+    with netCDF4.Dataset(one, "w") as file:
+        for name, size in [("g", 2), ("h", 4)]:
+            group = file.createGroup(name)
+            group.createDimension("time", None)
+            group.createVariable("u", "i4", ("time",))[:] = np.arange(size)
+    expected = {"/g/u": [0, 1], "/h/u": [0, 1, 2, 3]}
+    run(trundle, "convert", one, "-o", out, "--force")
+    assert values(out) == expected, values(out)
+    with netCDF4.Dataset(one, "w") as file:
+        file.createDimension("time", None)
+        file.createVariable("time", "i4", ("time",))[:] = [1, 2]
+        file.createVariable("a", "i4", ("time",))[:] = [3, 4]
+        group = file.createGroup("g")
+        group.createDimension("time", None)
+        group.createVariable("u", "i4", ("time",))[:] = np.arange(4)
+    expected = {"//time": [1, 2], "//a": [3, 4], "/g/u": [0, 1, 2, 3]}
+    run(trundle, "convert", one, "-o", out, "--force")
+    assert values(out) == expected, values(out)
+    # An axis that was cut is no longer the dimension.
+    run(trundle, "apply", one, "slice(starts=[0],stops=[1],axes=[0])", "--tensor", "a", "-o", out, "--force")
+    assert values(out) == {**expected, "//a": [3]}, values(out)
+    with h5py.File(folder / "labels.h5", "w") as file:
+        for name, size in [("a", 2), ("b", 4)]:
+            file.create_dataset(name, data=np.arange(size), maxshape=(None,), chunks=(1,)).dims[0].label = "t"
+        file.create_dataset("c", data=np.arange(2)).dims[0].label = "t"
+    run(trundle, "convert", folder / "labels.h5", "-o", out, "--force")
+    assert values(out) == {"//a": [0, 1], "//b": [0, 1, 2, 3], "//c": [0, 1]}, values(out)
+    with netCDF4.Dataset(out) as file:
+        # netCDF cannot extend contiguous variables.
+        assert not file.dimensions["t"].isunlimited() and file["c"].dimensions == ("t",)
+
+
 def alike(path, other, moved=()):
     """Check that netCDF4 sees the same dimensions, filters and, along axes that were not moved, chunks."""
     import netCDF4
@@ -347,6 +389,8 @@ def main():
         print("netCDF-4 is left out: netCDF4, xarray or zarr is not there")
     with tempfile.TemporaryDirectory() as folder:
         many_chunks(random.Random(arguments.seed), trundle, pathlib.Path(folder))
+        if has_netcdf:
+            dimensions(trundle, pathlib.Path(folder))
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         rng = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder:

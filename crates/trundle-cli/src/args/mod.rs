@@ -290,7 +290,7 @@ pub(crate) struct WritingArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = CHUNKED)]
 pub(crate) struct ChunkArgs {
-    /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis; none in HDF5 (default: the source's chunks)
+    /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis; HDF5 also takes none (default: the source's)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<Written<ChunkSizes>>,
     /// Shard sizes: multiples of --chunks (default: the source's; none if --chunks is given)

@@ -224,6 +224,44 @@ fn chunks_and_codecs_of_hdf5_can_be_chosen() {
 }
 
 #[test]
+fn chunks_follow_their_axes_through_all_operators() {
+    let dir = Workdir::new();
+    dir.write("x.npy", &Tensor::noise("'<f4'", 4, &[40, 30, 20]).file(npy::PLAIN));
+    dir.run("convert x.npy -o in.h5 --chunks 3,30,20 --codec deflate:1").done();
+    // More chunks than tiles take into account.
+    dir.write("long.npy", &Tensor::noise("'|u1'", 1, &[65_600, 2]).file(npy::PLAIN));
+    dir.run("convert long.npy -o long.h5 --chunks 1,2 --codec none").done();
+    for (args, chunk) in [
+        ("convert in.h5", &[3, 30, 20][..]),
+        ("apply in.h5 flip(axes=[0])", &[3, 30, 20]),
+        ("apply in.h5 transpose(2,0,1)", &[20, 3, 30]),
+        ("apply in.h5 slice(starts=[2],stops=[7],axes=[0])", &[3, 30, 20]),
+        ("apply in.h5 slice(starts=[0],stops=[40],steps=[2],axes=[0])", &[3, 30, 20]),
+        ("apply in.h5 take(axis=0,indices=[7,7,1,9])", &[3, 30, 20]),
+        ("apply in.h5 roll(shift=5,axes=0)", &[3, 30, 20]),
+        ("apply in.h5 pad(1,value=0)", &[3, 30, 20]),
+        ("apply in.h5 reshape(40,600)", &[3, 600]),
+        ("apply in.h5 reshape(1200,20)", &[90, 20]),
+        ("apply in.h5 repeat(repeats=2,axis=0)", &[6, 30, 20]),
+        ("apply in.h5 tile(1,2,1)", &[3, 60, 20]),
+        ("apply in.h5 windows(size=[2],step=[1],axes=[0])", &[3, 30, 20, 2]),
+        ("apply in.h5 broadcast(99,40,30,20)", &[99, 3, 30, 20]),
+        ("convert long.h5", &[1, 2]),
+        ("apply long.h5 flip(axes=[0])", &[1, 2]),
+    ] {
+        for out in if cfg!(feature = "zarr") { &["o.h5", "o.zarr"][..] } else { &["o.h5"] } {
+            let plan = dir.run(&format!("plan {args} -o {out}")).done().text();
+            assert!(plan.contains(&format!(": chunks of {chunk:?}, ")), "{args} {plan}");
+        }
+    }
+    // A chunk is not larger than the source's and the default.
+    let large = dir.run("plan apply in.h5 broadcast(9999,40,30,20) -o o.h5").done().text();
+    assert!(large.contains(": chunks of [79, 3, 30, 20], "), "{large}");
+    dir.run("convert long.h5 -o out.h5 --verify").done();
+    dir.run("cmp out.h5 long.npy").done();
+}
+
+#[test]
 fn what_contiguous_outputs_lose_is_said() {
     let dir = Workdir::new();
     dir.write("in.nc", &file("climate.nc"));
@@ -238,6 +276,23 @@ fn what_contiguous_outputs_lose_is_said() {
     let run =
         dir.run("apply in.nc --tensor t2m --only '(t u) x -> t u x, t=1' -o split.nc -q").done();
     assert!(run.stderr.contains(&format!("{line}time was unlimited\n")), "{run:?}");
+    // Axes that can grow to 9 and 20.
+    dir.write("old.h5", &file("old-chunked.h5"));
+    let only = "--tensor bounded/plain -o o.h5 --force -q";
+    for (args, lost) in [
+        ("convert old.h5 --only", ""),
+        ("concat old.h5 old.h5 --axis 1", ""),
+        ("concat old.h5 old.h5 --axis 0", "axis 0 of bounded/plain could grow to 9\n"),
+        (
+            "convert old.h5 --only --chunks none",
+            "bounded/plain was in chunks; axis 0 of bounded/plain could grow to 9, \
+             axis 1 of bounded/plain could grow to 20\n",
+        ),
+    ] {
+        let run = dir.run(&format!("{args} {only}")).done();
+        let (head, tail) = run.stderr.split_once(line).unwrap_or(("", &run.stderr));
+        assert_eq!((head.is_empty(), tail), (lost.is_empty(), lost), "{args}: {run:?}");
+    }
 }
 
 #[cfg(feature = "zarr")]

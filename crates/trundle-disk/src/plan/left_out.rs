@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trundle_core::DType;
+use trundle_core::{DType, Shape};
 use trundle_formats::{
     Annotations, FileSkeleton, Format, Header, TYPED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
 };
@@ -30,6 +30,8 @@ pub struct LeftOut {
     pub chunked: BTreeSet<String>,
     /// Axes that lose their unlimited size.
     pub unlimited: BTreeSet<String>,
+    /// Axes that could grow to a size, and cannot any more.
+    pub growing: BTreeMap<String, u64>,
     /// Keys of OME-NGFF metadata older than version 0.4, which a Zarr store of version 3 cannot have.
     pub outdated_ngff: Vec<String>,
     /// Tensors of type bfloat16 in a Zarr output. zarr-python does not know this type.
@@ -95,14 +97,15 @@ impl LeftOut {
         skeleton: &FileSkeleton,
     ) {
         for (at, tensor) in tensors.iter().enumerate() {
-            let written = skeleton.chunked_tensor(at).map(|_| tensor.annotated().1);
+            let written =
+                skeleton.chunked_tensor(at).map(|_| (tensor.annotated().1, tensor.axes().1));
             let read = tensor.inputs().iter().filter_map(|input| inputs[*input].tensor());
             read.for_each(|JobTensor { header, .. }| self.add_chunks_of(header, written));
         }
     }
 
-    /// `written` has the annotations of the result; `None` if the result is contiguous.
-    fn add_chunks_of(&mut self, header: &Header, written: Option<&Annotations>) {
+    /// `written` has the annotations and the shape of the result; `None` if the result is contiguous.
+    fn add_chunks_of(&mut self, header: &Header, written: Option<(&Annotations, &Shape)>) {
         let Header { name, shape, chunk, annotations, .. } = header;
         // A scalar of HDF5 has no chunks.
         let Some(chunk) = chunk.as_ref().filter(|chunk| !chunk.is_empty()) else { return };
@@ -111,21 +114,30 @@ impl LeftOut {
         } else if written.is_none() && shape.iter().zip(chunk).any(|(size, chunk)| size > chunk) {
             self.chunked.insert(name.clone());
         }
-        let unlimited = |of: &Annotations| -> Vec<(usize, Option<String>)> {
+        // The name of each axis that can grow, and the size to which it can grow.
+        let growing = |of: &Annotations, shape: &Shape| -> Vec<(usize, Option<String>, u64)> {
             let name = |axis: usize| of.dimension_names.get(axis).cloned().flatten();
-            let axes = (0..of.max_sizes.len()).filter(|axis| of.is_unlimited(*axis));
-            axes.map(|axis| (axis, name(axis))).collect()
+            let axes = of.max_sizes.iter().zip(shape.iter()).enumerate();
+            let axes = axes.filter(|(_, (most, size))| **most > **size as u64);
+            axes.map(|(axis, (most, _))| (axis, name(axis), *most)).collect()
         };
-        let kept = written.map(unlimited).unwrap_or_default();
-        let lost = unlimited(annotations);
+        let kept = written.map(|(of, shape)| growing(of, shape)).unwrap_or_default();
+        let lost = growing(annotations, shape);
         // Axes without names are compared by their number.
-        let is_kept = |name: &Option<String>| match name {
-            Some(_) => kept.iter().any(|(_, other)| other == name),
-            None => kept.len() >= lost.len(),
+        let count = |axes: &[(usize, Option<String>, u64)], name: &Option<String>, most: u64| {
+            axes.iter().filter(|(_, other, own)| (other, *own) == (name, most)).count()
         };
-        for (axis, axis_name) in lost.iter().filter(|(_, axis_name)| !is_kept(axis_name)) {
-            let unnamed = || format!("axis {axis} of {name}");
-            self.unlimited.insert(axis_name.clone().unwrap_or_else(unnamed));
+        for (axis, name_of_axis, most) in &lost {
+            if count(&kept, name_of_axis, *most) >= count(&lost, name_of_axis, *most) {
+                continue;
+            }
+            let axis_name =
+                name_of_axis.clone().unwrap_or_else(|| format!("axis {axis} of {name}"));
+            if annotations.is_unlimited(*axis) {
+                self.unlimited.insert(axis_name);
+            } else {
+                self.growing.insert(axis_name, *most);
+            }
         }
     }
 }

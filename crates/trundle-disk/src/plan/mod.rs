@@ -7,6 +7,7 @@ mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;
 pub(crate) mod job;
+mod kept_chunks;
 pub(crate) mod left_out;
 pub(crate) mod location;
 mod measurements;

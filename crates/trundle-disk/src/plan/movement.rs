@@ -6,10 +6,10 @@ use trundle::lowering::{Backend, Device, ProgramMoves};
 use trundle::ops::{Reshape, Scalar, Slice, Transpose};
 use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
-use trundle_formats::{Header, Order};
+use trundle_formats::{Header, Order, chunk_bytes};
 
+use crate::plan::kept_chunks::{Inherited, inherited};
 use crate::plan::location::unit;
-use crate::plan::seams::{edges, longest};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
@@ -179,14 +179,16 @@ impl Movement {
         Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
-    /// Returns the approximate chunk sizes that the output inherits: the longest range between two edges along each
-    /// axis. `None` if no input is chunked.
-    pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
-        if self.in_chunks.is_empty() {
-            return None;
-        }
-        let edges = edges(&self.program, &self.in_chunks);
-        Some(edges.iter().map(|edges| longest(edges).len().max(1)).collect())
+    /// Returns the chunk sizes that the output inherits; `None` if no input is chunked.
+    pub(crate) fn chunk(&self) -> Option<Inherited> {
+        (!self.in_chunks.is_empty()).then(|| inherited(&self.program, &self.in_chunks))
+    }
+
+    /// Returns the size of the largest chunk of an input in bytes.
+    pub(crate) fn in_chunk_bytes(&self) -> usize {
+        let width = unit(self.width());
+        let bytes = self.in_chunks.iter().map(|own| chunk_bytes(&own.sizes, width));
+        bytes.max().unwrap_or(0)
     }
 
     pub(crate) fn width(&self) -> Width {

@@ -5,8 +5,8 @@ use std::mem;
 
 use trundle::ops::Scalar;
 use trundle::{Chain, PlanError, Shape};
-use trundle_core::IndexMap;
 use trundle_core::program::Made;
+use trundle_core::{IndexMap, Line, Piece};
 use trundle_formats::{
     Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order,
     StoredDType, UndecodedTensor,
@@ -18,6 +18,8 @@ use crate::plan::encoded::{EncodedChunks, UNDECODED_CHUNK_BYTES};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, Resources};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
+use crate::plan::kept_chunks::{Inherited, fewer, smaller};
+use crate::plan::location::unit;
 use crate::plan::movement::{Arrangement, Movement};
 use crate::plan::storage::Rates;
 
@@ -270,13 +272,23 @@ impl Unplanned {
             true => chain.names_from_patterns(job.out_shape.rank()),
             false => Vec::new(),
         };
+        let mut annotations = header.annotations.of_axes(axes.as_deref());
+        // The elements of a longer dimension are not moved.
+        let coordinates = map.as_ref().and_then(IndexMap::coordinates).unwrap_or_default();
+        let lengths = annotations.dimension_lengths.iter_mut();
+        for (length, axis) in lengths.zip(axes.iter().flatten()) {
+            let identity = vec![Piece { end: header.shape[*axis], line: Line::IDENTITY }];
+            if coordinates.get(*axis) != Some(&Some(identity)) {
+                *length = 0;
+            }
+        }
         Ok(Unplanned {
             job,
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             source_chunk,
-            encoding: encoding.and_then(|encoding| format.encoding(&encoding)),
-            annotations: header.annotations.of_axes(axes.as_deref()),
+            encoding: encoding.and_then(|encoding| format.encoding(&encoding, width.units())),
+            annotations,
             names,
         })
     }
@@ -332,12 +344,13 @@ impl Unplanned {
             encoded: None,
             undecoded: None,
         };
+        let (encoding, width) = (output.encoding.as_ref(), output.element.width().units());
         Ok(Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
             source_chunk: None,
-            encoding: output.encoding.as_ref().and_then(|encoding| format.encoding(encoding)),
+            encoding: encoding.and_then(|encoding| format.encoding(encoding, width)),
             annotations: output.annotations.clone(),
             names: Vec::new(),
         })
@@ -396,16 +409,15 @@ impl Unplanned {
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
         let is_contiguous = options.chunks.as_ref().is_some_and(ChunkSizes::is_none);
-        if format.chunks().is_none() || is_contiguous {
+        let Some(chunk_format) = format.chunks().filter(|_| !is_contiguous) else {
             return Ok(Chunking::default());
-        }
+        };
         if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
         }
         let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.job.name);
-        let brought = self.chunk.clone().or_else(|| self.job.movement.chunk());
-        let brought = brought.map(|chunk| self.beyond_edges(chunk));
+        let brought = self.chunk_brought(chunk_format);
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -430,21 +442,32 @@ impl Unplanned {
             }
             (shard, _) => shard,
         };
-        let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
-        let codecs = options.codecs.as_ref().or(brought).cloned();
+        let kept = self.encoding.as_ref().map(|encoding| &encoding.codecs);
+        let codecs = options.codecs.as_ref().or(kept).cloned();
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// Restores the size of source chunks that are longer than an axis that can grow.
-    fn beyond_edges(&self, mut chunk: Vec<usize>) -> Vec<usize> {
-        let axes = self.job.out_shape.iter().zip(&self.annotations.max_sizes);
-        let axes = axes.zip(self.source_chunk.iter().flatten()).zip(&mut chunk);
-        for (((size, most), source), chunk) in axes {
-            if *most > *size as u64 && *chunk >= *size {
-                *chunk = (*source).max(*chunk);
-            }
+    /// Returns the chunk sizes that an output of `format` inherits; `None` if no source is in chunks.
+    fn chunk_brought(&self, format: ChunkFormat) -> Option<Vec<usize>> {
+        let (sizes, movement) = (self.job.out_shape.sizes(), &self.job.movement);
+        if let Some(chunk) = &self.chunk {
+            return Some(fewer(chunk.clone(), sizes, format.most_chunks()));
         }
-        chunk
+        let of_source = || Some(self.source_chunk.as_ref()?.iter().copied().map(Some).collect());
+        let inherited: Inherited = of_source().or_else(|| movement.chunk())?;
+        // In HDF5, a chunk may be longer than an axis that can grow.
+        let can_grow = |axis: usize| {
+            let most = self.annotations.max_sizes.get(axis);
+            format == ChunkFormat::Hdf5 && most.is_some_and(|most| *most > sizes[axis] as u64)
+        };
+        let axes = inherited.iter().zip(sizes).enumerate();
+        let chunk = axes.map(|(axis, (chunk, size))| match chunk {
+            Some(chunk) if can_grow(axis) => *chunk,
+            chunk => chunk.unwrap_or(*size).min(*size).max(1),
+        });
+        let most = format.default_chunk_bytes().max(movement.in_chunk_bytes());
+        let chunk = smaller(chunk.collect(), &inherited, unit(movement.width()), most);
+        Some(fewer(chunk, sizes, format.most_chunks()))
     }
 
     /// Returns the chunks of the single source, with its order of the elements in a chunk. A chunk may be longer than

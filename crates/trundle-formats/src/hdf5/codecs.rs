@@ -26,8 +26,9 @@ pub(super) fn encoding(filters: &[Filter]) -> Encoding {
     kept.encoding()
 }
 
-/// Returns the encoding of an output for chunks of another format. Codecs that HDF5 lacks are replaced.
-pub(crate) fn replaced(encoding: &Encoding) -> Encoding {
+/// Returns the encoding of an output for chunks of another format, with elements of `width` bytes. Codecs that HDF5
+/// lacks are replaced.
+pub(crate) fn replaced(encoding: &Encoding, width: usize) -> Encoding {
     let has_deflate = encoding.codecs.0.iter().any(|codec| matches!(codec, Codec::Gzip { .. }));
     let not_kept = encoding.not_kept.clone();
     let mut kept = Kept { not_kept, has_deflate, ..Kept::default() };
@@ -40,7 +41,12 @@ pub(crate) fn replaced(encoding: &Encoding) -> Encoding {
             Codec::Gzip { level } => kept.codecs.push(Codec::Deflate { level: *level }),
             Codec::Zstd { .. } => kept.deflate("zstd", true),
             Codec::Blosc { .. } => kept.deflate("blosc", true),
-            Codec::Shuffle { .. } => kept.codecs.push(SHUFFLE),
+            Codec::Shuffle { element_bytes } => {
+                if element_bytes.is_some_and(|bytes| bytes != width) {
+                    kept.not_kept.push(format!("{codec} (replaced by {})", Codecs(vec![SHUFFLE])));
+                }
+                kept.codecs.push(SHUFFLE);
+            }
             Codec::Deflate { .. } | Codec::Fletcher32 => kept.codecs.push(codec.clone()),
         }
     }
@@ -157,7 +163,8 @@ mod tests {
             ("none", "none", ""),
             ("gzip:6", "deflate:6", ""),
             ("zstd:3", "shuffle,deflate:4", "zstd (replaced by shuffle,deflate:4)"),
-            ("shuffle:2,zstd:1", "shuffle,deflate:4", "zstd (replaced by deflate:4)"),
+            ("shuffle:4,zstd:1", "shuffle,deflate:4", "zstd (replaced by deflate:4)"),
+            ("shuffle:2,gzip:1", "shuffle,deflate:1", "shuffle:2 (replaced by shuffle)"),
             ("zstd:1,gzip:2", "deflate:2", "zstd"),
             (
                 "blosc,crc32c",
@@ -166,7 +173,7 @@ mod tests {
             ),
         ] {
             let zarr = Encoding { codecs: stored.parse().unwrap(), ..encoding(&[]) };
-            let found = replaced(&zarr);
+            let found = replaced(&zarr, 4);
             assert_eq!(
                 (&*found.codecs.to_string(), &*found.not_kept.join(", ")),
                 (codecs, not_kept)

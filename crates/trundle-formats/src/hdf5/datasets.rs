@@ -99,6 +99,7 @@ impl AssignedDatasets {
         let Dataset { path, shape, dtype, width, data, attributes, max_sizes, .. } = dataset;
         let annotations = Annotations {
             dimension_names: dataset.dimension_names,
+            dimension_lengths: dataset.dimension_lengths,
             max_sizes: if max_sizes.iter().all(|most| *most == 0) { Vec::new() } else { max_sizes },
             attributes: attributes::to_text(&attributes),
             fill: dataset.fill,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +53,8 @@ struct Dataset {
 /// The bytes of a position: the offset and the size of a chunk. The offset of a chunk that was not stored is 0.
 const POSITION_BYTES: u64 = 16;
 
+const POSITIONS_AT_ONCE: u64 = 1 << 12;
+
 pub(crate) fn begin(
     file: File,
     skeleton: &FileSkeleton,
@@ -100,21 +103,26 @@ impl Dataset {
         self.counts.iter().map(|count| *count as u64).product()
     }
 
-    /// Returns the offset of the position of the chunk at `index`.
-    fn position(&self, index: &[usize]) -> u64 {
+    /// Returns the number in the dataset of the chunk at `index`.
+    fn number(&self, index: &[usize]) -> u64 {
         let axes = index.iter().zip(&self.counts);
-        let number = axes.fold(0, |number, (index, count)| number * *count as u64 + *index as u64);
+        axes.fold(0, |number, (index, count)| number * *count as u64 + *index as u64)
+    }
+
+    /// Returns the offset of the position of a chunk, given by its number in the dataset.
+    fn position(&self, number: u64) -> u64 {
         (self.first + number) * POSITION_BYTES
     }
 
-    /// Returns the offset and the size of the chunk at a position; `None` if it was not stored.
-    fn stored(&self, position: u64) -> io::Result<Option<(u64, u32)>> {
-        let mut bytes = [0; POSITION_BYTES as usize];
-        self.appended.positions.read_exact_at(&mut bytes, position)?;
-        let number = |at: usize| {
-            bytes[at..at + 8].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
-        };
-        Ok((number(0) > 0).then(|| (number(0), number(8) as u32)))
+    /// Returns the offset and the size of each chunk that was stored, with its number in the dataset.
+    fn stored(&self, numbers: Range<u64>) -> io::Result<impl Iterator<Item = (u64, u64, u32)>> {
+        let mut bytes = vec![0; ((numbers.end - numbers.start) * POSITION_BYTES) as usize];
+        self.appended.positions.read_exact_at(&mut bytes, self.position(numbers.start))?;
+        let each = numbers.enumerate().map(move |(at, number)| {
+            let [offset, bytes] = [2 * at, 2 * at + 1].map(|at| bytes.as_chunks().0[at]);
+            (number, u64::from_le_bytes(offset), u64::from_le_bytes(bytes) as u32)
+        });
+        Ok(each.filter(|(_, offset, _)| *offset > 0))
     }
 
     /// Writes the chunk index after all chunks.
@@ -123,13 +131,15 @@ impl Dataset {
             return Ok(());
         }
         let Appended { file, end, .. } = &*self.appended;
-        let chunks = (0..self.count()).filter_map(|number| {
-            let stored = self.stored((self.first + number) * POSITION_BYTES).transpose()?;
-            Some(stored.map(|(offset, bytes)| NewChunk {
-                at: self.begin_of(number),
-                bytes,
-                offset,
-            }))
+        let chunk = |(number, offset, bytes)| NewChunk { at: self.begin_of(number), bytes, offset };
+        let blocks = (0..self.count()).step_by(POSITIONS_AT_ONCE as usize);
+        let chunks = blocks.flat_map(|first| {
+            let numbers = first..self.count().min(first + POSITIONS_AT_ONCE);
+            let (stored, failed) = match self.stored(numbers) {
+                Ok(stored) => (Some(stored), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            stored.into_iter().flatten().map(move |stored| Ok(chunk(stored))).chain(failed)
         });
         let chunk: Vec<u64> = self.chunk.iter().map(|size| *size as u64).collect();
         let ends = (self.root, end.load(Ordering::Relaxed));
@@ -161,7 +171,7 @@ impl ChunkWriter for Dataset {
         let offset = end.fetch_add(encoded.len() as u64, Ordering::Relaxed);
         file.write_all_at(&encoded, offset)?;
         let position = [offset, encoded.len() as u64].map(u64::to_le_bytes).concat();
-        positions.write_all_at(&position, self.position(index))
+        positions.write_all_at(&position, self.position(self.number(index)))
     }
 
     fn read_chunk(
@@ -171,7 +181,8 @@ impl ChunkWriter for Dataset {
         lens: &[usize],
         out: &mut [u8],
     ) -> io::Result<()> {
-        let Some((offset, bytes)) = self.stored(self.position(index))? else {
+        let number = self.number(index);
+        let Some((_, offset, bytes)) = self.stored(number..number + 1)?.next() else {
             out.chunks_exact_mut(self.fill.len()).for_each(|to| to.copy_from_slice(&self.fill));
             return Ok(());
         };

@@ -28,12 +28,6 @@ pub(super) fn netcdf(
     skeleton(tensors, metadata, true)
 }
 
-/// The largest default chunk in bytes: what the HDF5 library caches of a dataset by default.
-const CHUNK_BYTES: usize = 1 << 20;
-
-/// The most chunks of a dataset. The index of more takes too much memory.
-const MOST_CHUNKS: u64 = 1 << 24;
-
 /// Creates the skeleton: all metadata, followed by contiguous data, and then by the data in chunks.
 fn skeleton(
     tensors: &[Described<'_>],
@@ -89,10 +83,10 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
     let Some(NewChunks { chunk, .. }) = &dataset.chunks else { return Ok(None) };
     let (sizes, chunk) = (tensor.shape.to_vec(), usable(chunk)?);
     let count = bytes_of_chunks(tensor.shape, &chunk, 1);
-    if let Some(count) = count.filter(|count| *count > MOST_CHUNKS) {
-        let why = format!(
-            "it would have {count} chunks, the limit is {MOST_CHUNKS}: give larger --chunks"
-        );
+    let most = ChunkFormat::Hdf5.most_chunks();
+    if let Some(count) = count.filter(|count| *count > most) {
+        let why =
+            format!("it would have {count} chunks, the limit is {most}: give larger --chunks");
         return Err(tensor.refused(FORMAT.name, why));
     }
     Ok(Some(ChunkedTensor {
@@ -119,7 +113,8 @@ fn chunks(tensor: &Described<'_>, max_sizes: &[u64]) -> Result<Option<NewChunks>
     let codecs = tensor.codecs.filter(|codecs| !codecs.is_none());
     let filters =
         codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
-    let default = || codecs.map(|_| chunk_of(sizes, width, CHUNK_BYTES));
+    let most = ChunkFormat::Hdf5.default_chunk_bytes();
+    let default = || codecs.map(|_| chunk_of(sizes, width, most));
     let chunk =
         tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
     let Some(chunk) = chunk else { return Ok(None) };
@@ -146,6 +141,7 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
         chunks,
         max_sizes: annotations.max_sizes,
         dimension_names: annotations.dimension_names,
+        dimension_lengths: annotations.dimension_lengths,
         attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
         fill: annotations.fill,
     })

@@ -16,9 +16,6 @@ use crate::{
     attributes, ngff,
 };
 
-/// The largest default chunk in bytes: large enough for disks and codecs, small enough for partial reads.
-const CHUNK_BYTES: usize = 4 << 20;
-
 const MOST_CHUNKS: usize = 1 << 20;
 
 /// The longest name of a file or folder in bytes.
@@ -110,7 +107,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     let chunk = match (tensor.chunk, tensor.shard) {
         (Some(chunk), _) => chunk.to_vec(),
         (None, Some(shard)) => part_of(shard, width),
-        (None, None) => chunk_of(&sizes, width, CHUNK_BYTES),
+        (None, None) => chunk_of(&sizes, width, ChunkFormat::Zarr.default_chunk_bytes()),
     };
     let shard = tensor.shard.map(<[usize]>::to_vec);
     let is_empty = sizes.contains(&0);
@@ -172,7 +169,7 @@ fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
             (0..chunk.len()).filter(|axis| chunk[*axis] > 0 && chunk[*axis].is_multiple_of(2));
         even.max_by_key(|axis| chunk[*axis])
     };
-    while chunk_bytes(&chunk, width) > CHUNK_BYTES
+    while chunk_bytes(&chunk, width) > ChunkFormat::Zarr.default_chunk_bytes()
         && let Some(axis) = even(&chunk)
     {
         chunk[axis] /= 2;

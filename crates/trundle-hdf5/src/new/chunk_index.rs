@@ -69,27 +69,28 @@ impl Tree<'_> {
     fn level(
         &mut self,
         level: u8,
-        mut entries: impl Iterator<Item = io::Result<NewChunk>>,
+        entries: impl Iterator<Item = io::Result<NewChunk>>,
     ) -> io::Result<Vec<NewChunk>> {
         let (mut nodes, mut left) = (Vec::new(), UNDEFINED);
-        let mut next = entries.next().transpose()?;
+        let mut entries = entries.peekable();
         loop {
-            let rest = entries.by_ref().take(MOST_ENTRIES - usize::from(next.is_some()));
-            let own = next.take().map(Ok).into_iter().chain(rest);
-            let own = own.collect::<io::Result<Vec<NewChunk>>>()?;
-            next = entries.next().transpose()?;
-            if let (0, None, Some(last)) = (level, &next, own.last()) {
+            let own = entries.by_ref().take(MOST_ENTRIES).collect::<io::Result<Vec<NewChunk>>>()?;
+            if entries.peek().is_some_and(Result::is_err) {
+                entries.next().transpose()?;
+            }
+            let next = entries.peek().and_then(|next| next.as_ref().ok());
+            if let (0, None, Some(last)) = (level, next, own.last()) {
                 self.beyond = last.at.iter().zip(self.chunk).map(|(at, size)| at + size).collect();
             }
             let is_root = nodes.is_empty() && next.is_none();
             let offset = if is_root { self.root } else { self.end };
-            let right = next.as_ref().map_or(UNDEFINED, |_| offset + self.bytes as u64);
+            let right = next.map_or(UNDEFINED, |_| offset + self.bytes as u64);
             let mut node = Encoder::default();
             node.bytes(b"TREE").u8(1).u8(level).u16(own.len() as u16).u64(left).u64(right);
             for NewChunk { at, bytes, offset } in &own {
                 key(&mut node, *bytes, at, 0).u64(*offset);
             }
-            match &next {
+            match next {
                 Some(next) => key(&mut node, next.bytes, &next.at, 0),
                 None => key(&mut node, 0, &self.beyond, self.width as u64),
             };

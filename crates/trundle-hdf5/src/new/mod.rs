@@ -56,6 +56,8 @@ pub struct NewDataset {
     pub max_sizes: Vec<u64>,
     /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
+    /// For each axis, the length of its netCDF dimension if this is longer than the axis. Empty if none is.
+    pub dimension_lengths: Vec<u64>,
     /// The attributes.
     pub attributes: Attributes,
     /// The little-endian bytes of the fill value, if there is one.
@@ -124,6 +126,9 @@ pub struct NewFile {
 const DATA_ALIGNMENT: u64 = 64;
 
 const SUPERBLOCK_BYTES: u64 = 48;
+
+/// The most axes of a dataset.
+const MOST_AXES: usize = 32;
 
 /// The type of the group info message, which describes how a group stores its links. The reader does not need it.
 const GROUP_INFO: u16 = 0x0a;
@@ -301,7 +306,10 @@ fn dataset(
     names: &Named,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
-    let element = datatype::Element::named(&dataset.dtype)?;
+    let (element, axes) = (datatype::Element::named(&dataset.dtype)?, dataset.shape.len());
+    if axes > MOST_AXES {
+        return Err(Error::unsupported(format!("{axes} axes, the limit of HDF5 is {MOST_AXES}")));
+    }
     let address = if dataset.bytes == 0 { UNDEFINED } else { address };
     let (mut layout, mut most) = (Encoder::default(), Vec::new());
     match &dataset.chunks {

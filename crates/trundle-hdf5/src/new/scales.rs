@@ -20,31 +20,32 @@ pub(super) struct Scales {
 impl Scales {
     /// Finds a scale for each axis of every dataset whose axes are all named.
     ///
-    /// The scale is a dataset with the axis's name and length, in the same group or one above, otherwise a new
-    /// dimension without data. If another object has the name, all axes of the dataset get labels instead, because the
+    /// The scale is a dataset with the axis's name and [length](dimension_lengths), in the same group or one above,
+    /// otherwise a new dimension without data. If another object has the name, all axes of the dataset get labels instead, because the
     /// netCDF library cannot open a dataset with scales for only some axes.
     pub(super) fn of(datasets: &[NewDataset], mut tree: Tree) -> (Tree, Scales) {
         let mut scales = Scales::default();
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
-        for dataset in datasets {
+        let lengths = dimension_lengths(datasets);
+        for (number, dataset) in datasets.iter().enumerate() {
             let Some(at) = tree.find(&dataset.path) else { continue };
             let names: Option<Vec<&str>> =
                 dataset.dimension_names.iter().map(Option::as_deref).collect();
             let Some(names) = names.filter(|names| !names.is_empty()) else { continue };
-            let axes = names.into_iter().zip(dataset.shape.iter().copied()).enumerate();
+            let axes = names.into_iter().zip(&lengths[number]).enumerate();
             let axes: Vec<Axis<'_>> = axes
-                .map(|(axis, (name, size))| {
+                .map(|(axis, (name, length))| {
                     let is_unlimited = dataset.is_unlimited(axis);
-                    Axis { name, size, is_unlimited }
+                    Axis { name, length: *length, is_unlimited }
                 })
                 .collect();
             let wanted: Option<Vec<Wanted>> = (0..axes.len())
                 .map(|at| {
                     let axis = &axes[at];
                     let is_other =
-                        |other: &Axis<'_>| other.name == axis.name && other.size != axis.size;
+                        |other: &Axis<'_>| other.name == axis.name && other.length != axis.length;
                     let is_unique = !axes[..at].iter().any(is_other);
-                    wanted(datasets, &tree, &dataset.path, axis).filter(|_| is_unique)
+                    wanted((datasets, &lengths), &tree, &dataset.path, axis).filter(|_| is_unique)
                 })
                 .collect();
             let list = wanted.map(|wanted| wanted.into_iter().map(|each| each.within(&mut tree)));
@@ -57,14 +58,19 @@ impl Scales {
         let mut used: Vec<usize> = used.into_iter().collect();
         used.sort_unstable();
         scales.ids = used.into_iter().enumerate().map(|(id, at)| (at, id)).collect();
-        // A dimension without data is as long as its longest axis, and unlimited if one of them is.
+        // A dimension without data is as long as its longest axis, and unlimited if all of them are.
+        for scale in found.iter().flat_map(|(_, list)| list) {
+            if let NodeKind::Dimension { size, .. } = &mut tree.nodes[*scale].kind {
+                *size = 0;
+            }
+        }
         for (at, list) in &found {
             let NodeKind::Dataset(index) = tree.nodes[*at].kind else { continue };
             let dataset = &datasets[index];
             for (axis, (scale, own)) in list.iter().zip(&dataset.shape).enumerate() {
                 if let NodeKind::Dimension { size, is_unlimited } = &mut tree.nodes[*scale].kind {
                     *size = (*own).max(*size);
-                    *is_unlimited |= dataset.is_unlimited(axis);
+                    *is_unlimited &= dataset.is_unlimited(axis);
                 }
             }
         }
@@ -115,7 +121,8 @@ impl Scales {
 /// A named axis of a dataset.
 struct Axis<'a> {
     name: &'a str,
-    size: u64,
+    /// The length of its dimension.
+    length: u64,
     is_unlimited: bool,
 }
 
@@ -137,10 +144,13 @@ impl Wanted {
 
 /// Finds the scale for an axis of the dataset at `path`: in its group or one above. `None` if other objects have the
 /// name in all of these groups.
-///
-/// An unlimited scale may have another length than an unlimited axis: netCDF takes the longest.
-fn wanted(datasets: &[NewDataset], tree: &Tree, path: &str, axis: &Axis<'_>) -> Option<Wanted> {
-    let Axis { name, size, is_unlimited } = *axis;
+fn wanted(
+    (datasets, lengths): (&[NewDataset], &[Vec<u64>]),
+    tree: &Tree,
+    path: &str,
+    axis: &Axis<'_>,
+) -> Option<Wanted> {
+    let Axis { name, length, is_unlimited } = *axis;
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
@@ -150,19 +160,14 @@ fn wanted(datasets: &[NewDataset], tree: &Tree, path: &str, axis: &Axis<'_>) -> 
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
         let path = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
         let Some(at) = tree.find(&path) else {
-            free = Some(Wanted::New(path, NodeKind::Dimension { size, is_unlimited }));
+            free = Some(Wanted::New(path, NodeKind::Dimension { size: length, is_unlimited }));
             continue;
         };
         let is_scale = match tree.nodes[at].kind {
             NodeKind::Dataset(index) => {
-                let scale = &datasets[index];
-                let grow = is_unlimited && scale.is_unlimited(0);
-                let size = scale.shape.first().copied().filter(|_| grow).unwrap_or(size);
-                is_coordinate(scale, name, size)
+                is_coordinate(&datasets[index], name) && lengths[index][..] == [length]
             }
-            NodeKind::Dimension { size: known, is_unlimited: grows } => {
-                known == size || grows && is_unlimited
-            }
+            NodeKind::Dimension { size, .. } => size == length,
             NodeKind::Group(_) => false,
         };
         if is_scale {
@@ -172,9 +177,27 @@ fn wanted(datasets: &[NewDataset], tree: &Tree, path: &str, axis: &Axis<'_>) -> 
     free
 }
 
-/// Returns whether a dataset is the coordinate of axes with this name and length: it has one axis, with that name.
-fn is_coordinate(dataset: &NewDataset, name: &str, size: u64) -> bool {
-    dataset.shape[..] == [size] && dataset.dimension_names[..] == [Some(name.to_owned())]
+/// Returns the length of the dimension of each axis of each dataset. An unlimited axis can be shorter than its
+/// dimension, unless an axis that is not unlimited has the same name and this length.
+fn dimension_lengths(datasets: &[NewDataset]) -> Vec<Vec<u64>> {
+    let axes = |dataset: &NewDataset| 0..dataset.shape.len();
+    let name = |dataset: &NewDataset, axis: usize| dataset.dimension_names.get(axis).cloned();
+    let fixed: HashSet<(Option<Option<String>>, u64)> = datasets
+        .iter()
+        .flat_map(|own| axes(own).filter(|axis| !own.is_unlimited(*axis)).map(move |at| (own, at)))
+        .map(|(own, axis)| (name(own, axis), own.shape[axis]))
+        .collect();
+    let length = |own: &NewDataset, axis: usize| {
+        let long = own.dimension_lengths.get(axis).filter(|long| **long > own.shape[axis]);
+        let long = long.filter(|long| !fixed.contains(&(name(own, axis), **long)));
+        long.copied().filter(|_| own.is_unlimited(axis)).unwrap_or(own.shape[axis])
+    };
+    datasets.iter().map(|own| axes(own).map(|axis| length(own, axis)).collect()).collect()
+}
+
+/// Returns whether a dataset is the coordinate of axes with this name: it has one axis, with that name.
+fn is_coordinate(dataset: &NewDataset, name: &str) -> bool {
+    dataset.shape.len() == 1 && dataset.dimension_names[..] == [Some(name.to_owned())]
 }
 
 /// Adds netCDF-4's prefix, which netCDF readers remove, to datasets that have the name of an axis in their group or
@@ -196,8 +219,7 @@ pub(super) fn leave_names_to_dimensions(datasets: &mut [NewDataset]) {
     for dataset in datasets {
         let (group, name) = split(&dataset.path);
         let is_axis = axes.get(&group).is_some_and(|axes| axes.contains(&name));
-        let size = dataset.shape.first().copied().unwrap_or(0);
-        if is_axis && !is_coordinate(dataset, &name, size) {
+        if is_axis && !is_coordinate(dataset, &name) {
             let prefix = if group.is_empty() { group } else { group + "/" };
             dataset.path = format!("{prefix}{NO_COORDINATE}{name}");
         }
