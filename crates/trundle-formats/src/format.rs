@@ -139,6 +139,10 @@ impl Format {
 
     /// Returns the encoding that a file of the format gets from the chunks of a source with this encoding and elements
     /// of `width` bytes. `None` if it gets the default of the format.
+    #[cfg_attr(
+        not(feature = "hdf5"),
+        expect(unused_variables, reason = "only HDF5 has a filter of one width")
+    )]
     pub fn encoding(&self, source: &Encoding, width: usize) -> Option<Encoding> {
         let own = self.chunks()?;
         match own {
