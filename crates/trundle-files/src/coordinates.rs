@@ -98,7 +98,8 @@ fn apart<'a>(
             let (own, is_kept) = (&*header.name, as_it_was.as_ref() == Some(&pieces));
             let first = first_of.entry((group, &**name));
             let (first, theirs, is_first_kept) = first.or_insert((own, pieces.clone(), is_kept));
-            if *theirs != pieces {
+            // Tensors that are not moved can differ in length along an unlimited dimension.
+            if *theirs != pieces && !(is_kept && *is_first_kept) {
                 let [moved, other] = if is_kept { [*first, own] } else { [own, *first] };
                 let is_kept = is_kept || *is_first_kept;
                 apart.entry(&**name).or_insert(Apart { moved, other, is_kept });

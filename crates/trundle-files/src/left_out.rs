@@ -39,7 +39,7 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
         let parts = parts.join("; ");
-        lines.push(format!("chunks, compression and unlimited axes are not kept: {parts}"));
+        lines.push(format!("not kept in the output: {parts}"));
     }
     if !outdated_ngff.is_empty() {
         let keys = listed(outdated_ngff.iter());

@@ -177,9 +177,6 @@ impl Job {
             let chain = each.chain.unwrap_or(copy);
             tensors.push(Unplanned::of_chain(&inputs[first..], first, chain, format, order)?);
         }
-        if format.takes_axis_names() {
-            Unplanned::name_axes(&mut tensors);
-        }
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
@@ -248,6 +245,9 @@ impl Job {
             let input = JobInput::Tensor(Box::new(JobTensor::undecoded(tensor)?));
             unplanned.push(Unplanned::undecoded(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
+        }
+        if format.takes_axis_names() {
+            Unplanned::name_axes(&mut unplanned);
         }
         check_chunk_options(format, options)?;
         if format.chunks().is_some() {

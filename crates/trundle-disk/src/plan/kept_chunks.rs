@@ -6,7 +6,7 @@ use trundle_formats::{chunk_bytes, chunk_of};
 
 use crate::plan::movement::InChunks;
 
-/// A chunk size for each axis; `None` for an axis that comes from no axis in chunks.
+/// A chunk size for each axis; `None` for an axis that does not come from a chunked axis.
 pub(crate) type Inherited = Vec<Option<usize>>;
 
 /// Returns the chunk sizes of the sources along the axes of the output. A size can exceed the size of its axis.
@@ -50,8 +50,8 @@ fn moved(layer: &Layer, known: &[Option<usize>]) -> Inherited {
     found
 }
 
-/// Finds the smallest groups of axes that are split or merged. In each group, the new chunks have about as many
-/// consecutive elements as the old ones.
+/// Finds the smallest groups of axes that are split or merged. In each group, a new chunk has about as many elements as
+/// an old one.
 fn reshaped(from: &Shape, to: &Shape, known: &[Option<usize>]) -> Inherited {
     let mut found = vec![None; to.rank()];
     let (mut source, mut target) = (from.rank(), to.rank());
@@ -72,16 +72,10 @@ fn reshaped(from: &Shape, to: &Shape, known: &[Option<usize>]) -> Inherited {
         if known[source..sources_end].iter().all(Option::is_none) {
             continue;
         }
-        let mut run = 1;
-        for axis in (source..sources_end).rev() {
-            let chunk = known[axis].unwrap_or(from[axis]).min(from[axis]);
-            run *= chunk;
-            if chunk < from[axis] {
-                break;
-            }
-        }
+        let chunk = |axis: usize| known[axis].unwrap_or(from[axis]).min(from[axis]);
+        let mut run: usize = (source..sources_end).map(chunk).product();
         for axis in (target..targets_end).rev() {
-            let chunk = run.min(to[axis]);
+            let chunk = run.min(to[axis]).max(1);
             found[axis] = Some(chunk);
             run = run.div_ceil(chunk);
         }
@@ -135,10 +129,10 @@ mod tests {
             ("roll(shift=3, axes=2)", &[Some(1), Some(6), Some(4)]),
             ("pad(width=1, mode=edge)", &[Some(1), Some(6), Some(4)]),
             // Merged and split axes.
-            ("reshape(10, 48)", &[Some(1), Some(4)]),
+            ("reshape(10, 48)", &[Some(1), Some(24)]),
             ("reshape(60, 8)", &[Some(6), Some(4)]),
             ("reshape(5, 2, 1, 6, 2, 4)", &[Some(1), Some(1), Some(1), Some(6), Some(1), Some(4)]),
-            ("reshape(16, 30)", &[Some(1), Some(4)]),
+            ("reshape(16, 30)", &[Some(1), Some(24)]),
             ("repeat(repeats=2, axis=0)", &[Some(2), Some(6), Some(4)]),
             ("tile(1, 2, 1)", &[Some(1), Some(12), Some(4)]),
             // New axes.

@@ -30,7 +30,7 @@ pub struct LeftOut {
     pub chunked: BTreeSet<String>,
     /// Axes that lose their unlimited size.
     pub unlimited: BTreeSet<String>,
-    /// Axes that could grow to a size, and cannot any more.
+    /// Axes that can no longer grow, and the size to which they could.
     pub growing: BTreeMap<String, u64>,
     /// Keys of OME-NGFF metadata older than version 0.4, which a Zarr store of version 3 cannot have.
     pub outdated_ngff: Vec<String>,
@@ -123,9 +123,10 @@ impl LeftOut {
         };
         let kept = written.map(|(of, shape)| growing(of, shape)).unwrap_or_default();
         let lost = growing(annotations, shape);
-        // Axes without names are compared by their number.
+        // An axis without a name cannot be found again, so the axes with the same limit are counted.
         let count = |axes: &[(usize, Option<String>, u64)], name: &Option<String>, most: u64| {
-            axes.iter().filter(|(_, other, own)| (other, *own) == (name, most)).count()
+            let is_same = |other: &Option<String>| name.is_none() || other == name;
+            axes.iter().filter(|(_, other, own)| *own == most && is_same(other)).count()
         };
         for (axis, name_of_axis, most) in &lost {
             if count(&kept, name_of_axis, *most) >= count(&lost, name_of_axis, *most) {
