@@ -95,13 +95,20 @@ impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
                     .map_or_else(Vec::new, |IntegerList(list)| list.clone()),
             })
         };
+        let arguments: Vec<Argument> = declared.parameters.iter().map(of_parameter).collect();
+        if matches!(&arguments[..], [Argument::Integers(axes)] if axes.is_empty())
+            && shift.is_some()
+        {
+            let message = "--shift half needs an axis: give it with --axes or --dims\n";
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, message));
+        }
         let numbers = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
         let numbers = numbers.and_then(|parameter| given.get_one(parameter.name).cloned());
         Ok(OperatorCommand {
             declared,
             input: given.get_one("input").cloned().unwrap_or_default(),
             described: DescriptionArgs::from_arg_matches(given)?,
-            arguments: declared.parameters.iter().map(of_parameter).collect(),
+            arguments,
             numbers: numbers.unwrap_or_default(),
             rest: R::from_arg_matches(given)?,
         })

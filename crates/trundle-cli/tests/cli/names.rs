@@ -229,6 +229,8 @@ fn patterns_name_the_axes_of_a_file_without_names() {
             assert_eq!(axis_names(&dir, output), names, "{chain}: {output}");
         }
     }
+    let none = "roll wind.npy --shift half --axes= -o none.npy";
+    dir.run(none).refused(2, "--shift half needs an axis");
     // A name in a pattern does not replace one of the file.
     dir.run("apply x.zarr 't y x -> y x t' --tensor wind --only -o own.zarr").done();
     assert_eq!(axis_names(&dir, "own.zarr"), json!(["lat", "lon", "time"]));

@@ -103,8 +103,7 @@ impl<'a> Value<'a> {
     /// Whether the value is one or several names, and not integers.
     fn is_of_names(&self) -> bool {
         let words = self.words();
-        let is_name = |word: &Word<'_>| unquoted(word.text).starts_with(char::is_alphabetic);
-        !words.is_empty() && words.iter().all(is_name)
+        !words.is_empty() && words.iter().all(|word| !is_integer(unquoted(word.text)))
     }
 
     pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
@@ -269,11 +268,11 @@ impl<'a> Arguments<'a> {
             return Err(Fault::new(extra.span.clone(), message)
                 .suggest(format!("they are {}", names.join(", "))));
         }
-        let axes_or_not = |(value, parameter): (Value<'a>, &Parameter)| {
+        let with_kind = |(value, parameter): (Value<'a>, &Parameter)| {
             let are_names = !dim_words(parameter).is_empty() && value.is_of_names();
             Some((value, are_names))
         };
-        let mut values: Vec<_> = unnamed.into_iter().zip(parameters).map(axes_or_not).collect();
+        let mut values: Vec<_> = unnamed.into_iter().zip(parameters).map(with_kind).collect();
         values.resize_with(parameters.len(), || None);
         for (name, value) in named {
             let (number, are_names) = call::parameter(declared, &name)?;
@@ -298,7 +297,11 @@ impl<'a> Arguments<'a> {
             return Err(Fault::new(word.span.clone(), message)
                 .suggest("write a stage for each shift, as in roll(half, 0) | roll(1, 1)"));
         }
-        self.required(1)?;
+        let axes = self.required(1)?;
+        if axes.words().is_empty() {
+            return Err(Fault::new(axes.span.clone(), "half needs an axis")
+                .suggest("fftshift() rolls all axes"));
+        }
         self.values.remove(0);
         Ok(Arguments { declared: half, ..self })
     }
