@@ -1,5 +1,5 @@
-//! Both libraries, for the tests of the C examples: `cargo test` builds examples, but not a library that no Rust code
-//! can link. Built by a second command, they would have other features, and most packages would be compiled again.
+//! Both C libraries, for the tests of the C examples. `cargo test` builds examples, but no C libraries. A separate `cargo
+//! build` would use other features, and compile most packages again.
 #![allow(unsafe_code)]
 
 #[path = "../src/lib.rs"]

@@ -55,8 +55,14 @@ fn output(command: &mut Command) -> String {
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap().join("examples");
-    let built = folder.join("liblibraries.so").exists();
-    assert!(built, "`cargo test -p trundle-capi` builds the libraries, but not with `--test`");
+    let modified = |path: PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
+    let built = modified(folder.join("liblibraries.so"));
+    let sources =
+        std::fs::read_dir(package().join("src")).unwrap().map(|file| file.unwrap().path());
+    assert!(
+        built.is_some() && sources.map(modified).all(|source| source < built),
+        "run `cargo test -p trundle-capi`: with `--test`, cargo does not build the libraries"
+    );
     folder
 }
 
@@ -99,7 +105,7 @@ impl Compiler {
         assert_eq!(output(run().env("LD_LIBRARY_PATH", &libraries)), expected, "{path}, shared");
 
         let mut linked = self.command(source, &program);
-        // Tests of the whole workspace give the library the codecs of Zarr, which are in C++.
+        // In a test of the whole workspace, the library contains codecs of Zarr, which need the C++ library.
         output(linked.arg(libraries.join("liblibraries.a")).args(STATIC_LIBRARIES).arg("-lstdc++"));
         assert_eq!(output(run().env_remove("LD_LIBRARY_PATH")), expected, "{path}, static");
     }
