@@ -241,7 +241,7 @@ impl Decision {
         }
     }
 
-    /// Returns the tensors of the first input that are copied as they are stored.
+    /// Returns the tensors of the first input that are copied without decoding.
     pub(crate) fn undecoded(&self) -> Vec<usize> {
         match self {
             Decision::Chain { choice, .. } => choice.undecoded.clone(),

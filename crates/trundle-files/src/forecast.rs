@@ -21,7 +21,7 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// Returns the bytes of the tensors of a job, except for tensors that are copied as they are stored.
+/// Returns the bytes of the tensors of a job, except for tensors that are copied without decoding.
 pub(crate) fn bytes(job: &Job) -> u64 {
     job.tensors().iter().map(TensorJob::out_bytes).sum()
 }

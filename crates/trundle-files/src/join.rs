@@ -215,7 +215,7 @@ type Named<'a> = (&'a Path, &'a Header);
 
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// The tensors that are [copied as they are stored](undecoded::kept) from the first file: their index in each file.
+    /// The tensors that are [copied without decoding](undecoded::kept) from the first file: their index in each file.
     undecoded: Vec<Vec<usize>>,
     of_part: Vec<usize>,
 }

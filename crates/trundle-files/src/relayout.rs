@@ -25,7 +25,7 @@ pub(crate) enum Fate {
 
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
-    /// The tensors that are [copied as they are stored](undecoded::kept).
+    /// The tensors that are [copied without decoding](undecoded::kept).
     pub(crate) undecoded: Vec<usize>,
     pub(crate) metadata: Vec<(String, String)>,
 }

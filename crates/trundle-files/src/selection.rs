@@ -18,7 +18,7 @@ use crate::numbers::Bytes;
 use crate::operation::Operation;
 use crate::undecoded;
 
-/// The fates of the tensors, and the tensors that are [copied as they are stored](undecoded::kept).
+/// The fates of the tensors, and the tensors that are [copied without decoding](undecoded::kept).
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub fates: Fates<TensorChain>,
@@ -108,7 +108,7 @@ impl Choice {
 /// The memory in bytes of a scatter index: a `u64` in the tables of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Returns the tensors that are [copied as they are stored](undecoded::kept). The operation is applied to the tensors
+/// Returns the tensors that are [copied without decoding](undecoded::kept). The operation is applied to the tensors
 /// that `name` selects.
 ///
 /// # Errors

@@ -65,7 +65,7 @@ pub(crate) fn kept_along(
     kept(file, path, format, has_axis).map_err(leaving_out)
 }
 
-/// Describes in a line of a plan the tensors that are copied as they are stored; empty if there are none.
+/// Describes in a line of a plan the tensors that are copied without decoding; empty if there are none.
 pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> String {
     if kept.is_empty() {
         return String::new();

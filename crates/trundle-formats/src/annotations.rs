@@ -12,8 +12,8 @@ pub struct Annotations {
     /// For each axis, the length of its unlimited netCDF dimension if this is longer than the axis, otherwise 0. Empty
     /// if no dimension is longer.
     pub dimension_lengths: Vec<u64>,
-    /// For each axis, the size to which it can grow: [`Annotations::UNLIMITED`], or 0 if it cannot grow. Empty if no axis
-    /// can grow.
+    /// For each axis, the size to which it can grow; 0 if it cannot grow. An unlimited axis has
+    /// [`Annotations::UNLIMITED`]. Empty if no axis can grow.
     pub max_sizes: Vec<u64>,
     /// The attributes as a JSON object; empty if there are none. Numbers can be NaN and infinite, as in Python's JSON.
     /// Attributes from HDF5 have an entry with their types.

@@ -108,8 +108,8 @@ pub trait Blob: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Writes what depends on all data, such as an index of the chunks. Called after all data is
-    /// written, by each run of a job.
+    /// Writes what depends on all data, such as an index of the chunks. Each run of a job calls this after its last
+    /// write.
     ///
     /// # Errors
     /// If the bytes cannot be written.

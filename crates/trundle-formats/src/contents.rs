@@ -14,7 +14,7 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
-/// A tensor that is [`Unreadable`], but can be copied as it is stored to a file of the same format.
+/// A tensor that is [`Unreadable`], but can be copied without decoding to a file of the same format.
 #[derive(Clone, Debug)]
 pub struct UndecodedTensor {
     /// The name, the shape, the axis names and the chunks. The type has only its name; the width of an element is not
@@ -55,7 +55,7 @@ pub(crate) struct Listing {
 pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
 
-    /// Returns the unreadable tensors that can be copied as they are stored.
+    /// Returns the unreadable tensors that can be copied without decoding.
     fn undecoded(&self) -> &[UndecodedTensor] {
         &[]
     }

@@ -117,8 +117,8 @@ impl Format {
         self.keeps >= Keeps::All
     }
 
-    /// Returns whether patterns give names to the axes of a file of the format. In plain HDF5, a name would be a further
-    /// dataset.
+    /// Returns whether the names in a pattern become axis names of a file of the format. In plain HDF5, each name would
+    /// add a dataset.
     pub fn takes_axis_names(&self) -> bool {
         matches!(self.keeps, Keeps::All | Keeps::NetCdf)
     }

@@ -35,7 +35,7 @@ pub struct Described<'a> {
     pub codecs: Option<&'a Codecs>,
     /// Other metadata. Most formats do not store it.
     pub annotations: Option<&'a Annotations>,
-    /// The metadata of a tensor that is copied as it is stored. It replaces the type, the shape and all other metadata.
+    /// The metadata of a tensor that is copied without decoding. It replaces the type, the shape and all other metadata.
     pub undecoded: Option<&'a str>,
 }
 
@@ -57,7 +57,7 @@ pub struct ChunkedTensor {
     pub(crate) dtype: String,
     pub(crate) width: usize,
     pub(crate) annotations: Annotations,
-    /// The metadata of a tensor that is copied as it is stored. The other fields then describe one byte for each chunk.
+    /// The metadata of a tensor that is copied without decoding. The other fields then describe one byte for each chunk.
     pub(crate) undecoded: Option<String>,
     /// The file offset of the root of the chunk index, in a file that has one.
     pub(crate) index_offset: u64,

@@ -166,7 +166,7 @@ impl TensorFile {
         &self.contents.listing().unreadable
     }
 
-    /// Returns those [unreadable](TensorFile::unreadable) tensors that can be copied as they are stored.
+    /// Returns those [unreadable](TensorFile::unreadable) tensors that can be copied without decoding.
     pub fn undecoded(&self) -> &[UndecodedTensor] {
         self.contents.undecoded()
     }

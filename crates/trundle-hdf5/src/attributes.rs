@@ -18,9 +18,9 @@ use crate::typed::{TypedValue, integer_of, text_of};
 /// The attributes of a dataset or a group: JSON values by name. Numbers that JSON lacks are as in [`trundle_json`].
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// The key of an entry in [`Attributes`] that is not an attribute, but has all attributes as the file stores them. A new
-/// file stores an attribute in the same way if its value is unchanged. No attribute of HDF5 has this name, because names
-/// end at NUL.
+/// The key of an entry in [`Attributes`] that is not an attribute, but has the types and bytes of all attributes in the
+/// file. A new file stores an attribute in the same way if its value is unchanged. No attribute of HDF5 has this name,
+/// because names end at NUL.
 pub const TYPED_KEY: &str = "\0hdf5";
 
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Reads and writes JSON as Python does: with `NaN`, `Infinity`, `-Infinity`, and integers of any length. Also xarray's
-//! fill values in base 64.
+//! Reads and writes JSON as Python does: with `NaN`, `Infinity`, `-Infinity`, and integers of any length. Encodes and
+//! decodes fill values in base 64 as xarray does.
 //!
 //! A [`Value`] cannot hold these numbers. In a value, such a number is a string of NUL and the number, for example
 //! `"\0NaN"`. A string that begins with NUL gets a second NUL, so that strings and numbers stay distinct. Keys of

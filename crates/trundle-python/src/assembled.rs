@@ -102,7 +102,7 @@ where
     let first = &inputs[0].memory;
     let planned = |dst: Option<&ArrayMemory>| assembly.planned(py, first, dst, threads);
     let Some(out) = out else { return run_to_new(py, &planned(None)?, inputs) };
-    // It keeps the memory alive.
+    // `written` keeps the memory of `target` alive.
     let written = Tensor::to_write("out", out, &inputs[0])?;
     let target = &written.memory;
     let to_target = planned(Some(target))?;

@@ -538,7 +538,7 @@ impl Steps {
         run_to_new(py, &*self.planned_of_several(py, inputs, threads)?, inputs)
     }
 
-    /// A plan for a new result, cached if it keeps no memory between passes. Does not wait for locks.
+    /// A plan for a new result. Does not wait for locks.
     fn planned_of_several(
         &self,
         py: Python<'_>,
@@ -550,25 +550,19 @@ impl Steps {
             inputs[1..].iter().map(|each| each.memory.layout_key()).collect();
         let src = inputs[0].memory.layout_key();
         let key = PlanKey { what: (elements, &*others), src, dst: None, threads };
-        self.cached(
-            &key,
-            |planned| planned.plan.scratch_bytes() == 0,
-            || {
-                let memories = inputs.iter().map(|each| &each.memory);
-                let assembly =
-                    Assembly::new(memories, |program, given| self.add_to(program, given, elements));
-                let assembly = assembly.map_err(|error| not_planned(py, &error, true))?;
-                assembly.planned(py, &inputs[0].memory, None, threads)
-            },
-        )
+        self.cached(&key, || {
+            let memories = inputs.iter().map(|each| &each.memory);
+            let assembly =
+                Assembly::new(memories, |program, given| self.add_to(program, given, elements));
+            let assembly = assembly.map_err(|error| not_planned(py, &error, true))?;
+            assembly.planned(py, &inputs[0].memory, None, threads)
+        })
     }
 
-    /// Returns the plan with this key from the cache, which belongs to the chain, or makes it. Caches a new plan if
-    /// `is_kept` returns true.
+    /// Returns the plan with this key from the cache, which belongs to the chain, or makes it.
     fn cached(
         &self,
         key: &impl Hash,
-        is_kept: impl FnOnce(&Planned) -> bool,
         plan: impl FnOnce() -> PyResult<Planned>,
     ) -> PyResult<Arc<Planned>> {
         if let Ok(mut plans) = self.plans.try_lock()
@@ -577,9 +571,7 @@ impl Steps {
             return Ok(kept);
         }
         let planned = Arc::new(plan()?);
-        if is_kept(&planned)
-            && let Ok(mut plans) = self.plans.try_lock()
-        {
+        if let Ok(mut plans) = self.plans.try_lock() {
             plans.put(key, Arc::clone(&planned));
         }
         Ok(planned)
@@ -617,6 +609,6 @@ impl Steps {
             dst: dst.map(ArrayMemory::layout_key),
             threads,
         };
-        self.cached(&key, |_| true, || Planned::new(py, &self.chain, src, dst, threads, true))
+        self.cached(&key, || Planned::new(py, &self.chain, src, dst, threads, true))
     }
 }

@@ -193,7 +193,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
             };
             return Some(made());
         };
-        // It keeps the memory alive.
+        // `written` keeps the memory of `target` alive.
         let written = Tensor::to_write("out", out, self.x).ok()?;
         let target = &written.memory;
         let read = [&self.x.memory, &self.indices.memory];

@@ -61,7 +61,7 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Chain(plan), sizes })
     }
 
-    /// The plan of the chain of one array, on the CPU.
+    /// The plan, if it is for a chain of one array on the CPU.
     fn chain(&self) -> Option<&Plan> {
         match &self.plan {
             PlanOn::Chain(plan) => Some(plan),

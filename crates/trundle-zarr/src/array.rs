@@ -368,7 +368,7 @@ fn codec(metadata: &MetadataV3) -> Value {
 }
 
 impl ZarrArray {
-    /// Returns the metadata of the array as compact JSON, in the form of [`trundle_json`]'s values.
+    /// Returns the metadata of the array as compact JSON, with numbers that JSON lacks as in [`trundle_json`].
     pub fn metadata(&self) -> &str {
         &self.metadata
     }

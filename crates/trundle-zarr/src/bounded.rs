@@ -66,10 +66,10 @@ impl CompressionFormat {
     /// # Errors
     /// Returns a message if the data has more bytes or is damaged.
     pub fn unpack(self, encoded: &[u8], most: usize) -> Result<Vec<u8>, String> {
-        self.unpacked(encoded, most as u64).map_err(|error| error.to_string())
+        self.decode(encoded, most as u64).map_err(|error| error.to_string())
     }
 
-    fn unpacked(self, encoded: &[u8], most: u64) -> Result<Vec<u8>, CodecError> {
+    fn decode(self, encoded: &[u8], most: u64) -> Result<Vec<u8>, CodecError> {
         let too_many = || too_many(most);
         // Reserve the exact size: a vector that grows would need up to three times as much memory.
         let room = |bytes: u64| {
@@ -111,9 +111,9 @@ impl CompressionFormat {
             CompressionFormat::Lz4Block => {
                 let mut unpacked = room(most)?;
                 unpacked.resize(most as usize, 0);
-                let found = lz4_flex::block::decompress_into(encoded, &mut unpacked);
-                unpacked
-                    .truncate(found.map_err(|error| CodecError::Other(format!("lz4: {error}")))?);
+                let found = lz4_flex::block::decompress_into(encoded, &mut unpacked)
+                    .map_err(|error| CodecError::Other(format!("lz4: {error}")))?;
+                unpacked.truncate(found);
                 Ok(unpacked)
             }
             CompressionFormat::Lz4 => {
@@ -123,7 +123,7 @@ impl CompressionFormat {
                 if claimed > most {
                     return Err(too_many());
                 }
-                let unpacked = CompressionFormat::Lz4Block.unpacked(block, claimed)?;
+                let unpacked = CompressionFormat::Lz4Block.decode(block, claimed)?;
                 match unpacked.len() {
                     found if found as u64 == claimed => Ok(unpacked),
                     found => Err(CodecError::Other(format!(
@@ -229,7 +229,7 @@ impl BytesToBytesCodecTraits for Bounded {
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let no_bound = || CodecError::Other("its decoded size is unknown".to_owned());
         let most = decoded.size().ok_or_else(no_bound)?;
-        self.kind.unpacked(&encoded, most).map(Cow::Owned)
+        self.kind.decode(&encoded, most).map(Cow::Owned)
     }
 }
 

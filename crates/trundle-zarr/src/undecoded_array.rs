@@ -1,4 +1,4 @@
-//! Arrays that are copied as they are stored, because their elements cannot be decoded.
+//! Arrays that are copied without decoding, because their elements cannot be decoded.
 
 use std::io;
 use std::sync::Arc;

@@ -126,8 +126,7 @@ struct EndLayouts<'a> {
 impl EndLayouts<'_> {
     /// Returns the layout of the tensor after the first `stages` of `maps`.
     ///
-    /// Returns `None` if more maps follow, and the shape has another number of elements, or differs while the source
-    /// has gaps.
+    /// Returns `None` if more maps follow, and [`layout_in_place`] has no layout for the shape.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Option<Layout> {
         if stages == maps.len() {
             return Some(self.dst.clone());

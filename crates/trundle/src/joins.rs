@@ -163,8 +163,8 @@ fn to_new<T: Copy + 'static>(
     let shape = &program.tensor(program.outputs()[0]).shape;
     let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
     let mut buffer = Vec::new();
-    // Every element is overwritten, so any item will do. Bytes are 0, because no element overwrites the unused bits
-    // behind the last packed element.
+    // Every element is overwritten, so any item will do. A buffer of bytes starts with 0, because the unused bits
+    // behind the last packed element are not overwritten.
     let zero = (&0u8 as &dyn Any).downcast_ref();
     let mut items = std::iter::once(fill).chain(inputs.iter().map(TensorView::buffer));
     if let Some(any) = zero.or_else(|| items.find_map(<[T]>::first)) {

@@ -12,14 +12,15 @@ use trundle_core::{
 use crate::lowering::{BufferId, Device, Moves, Runner, Step};
 use crate::runner::temporary_bytes;
 
-/// A pass: it writes one tensor, or copies one to another layout: then the target is also the source.
+/// A pass, which writes one tensor. If the target is also the source, the pass copies it to another layout.
 #[derive(Clone, Debug)]
 pub struct PlannedPass {
     /// The tensor that the pass writes.
     pub target: TensorId,
     /// The size of the target in bytes.
     pub bytes: usize,
-    /// One part for each tensor that the pass reads; none if the target has no elements. A part is a step of the runner.
+    /// One part for each tensor that the pass reads; none if the target has no elements. A part is a step of the
+    /// runner.
     pub parts: Vec<PlannedPart>,
     /// The program's tensors between the tensors that the pass reads and the target. The pass does not write them.
     pub via: Vec<TensorId>,
@@ -304,13 +305,12 @@ impl Lowering<'_> {
         let map = IndexMap::identity(&tensor.shape);
         let work = Move::new(&map, tensor.width, &from, to, 1)?;
         let parts = vec![PlannedPart { from: id, step: self.moves.steps.len() }];
-        let (via, released) = (Vec::new(), Vec::new());
         self.moves.passes.push(PlannedPass {
             target: id,
             bytes: tensor.bytes(),
             parts,
-            via,
-            released,
+            via: Vec::new(),
+            released: Vec::new(),
         });
         self.moves.steps.push(Step { source, target, work: Moves::One(work) });
         Ok(())

@@ -12,7 +12,7 @@ use crate::lowering::{Device, Moves, PlannedPart, PlannedPass, Plans, ProgramMov
 /// A [`Program`], planned on the CPU or on another backend.
 ///
 /// Use a program plan to move several tensors, or tensors and constants, into one. On the CPU, you can run it on bytes,
-/// any number of times. It keeps the moves of the program as long as it exists.
+/// any number of times. It has the moves of the program too ([`ProgramPlan::move_of`]).
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -123,7 +123,7 @@ impl<B: Backend> ProgramPlan<B> {
     /// Plans all outputs of `program` on a backend, for row-major inputs and outputs.
     ///
     /// Input n of the [`runner`](ProgramPlan::runner) is input n of the program. `budget` usually comes from the
-    /// [backend](Backend::budget). The program is not simplified: call [`Program::simplified`] first if it may need it.
+    /// [backend](Backend::budget). The program is not simplified: you can call [`Program::simplified`] first.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if there is not
@@ -183,8 +183,10 @@ impl<B: Backend> ProgramPlan<B> {
         self.runner.temporary_bytes()
     }
 
-    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](ProgramPlan::run_new), for a plan
-    /// of [`ProgramPlan::on`]. Gaps in outputs and copies of inputs, which other plans can have, are not counted.
+    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](ProgramPlan::run_new).
+    ///
+    /// It is exact for plans of [`ProgramPlan::on`]. For other plans, temporary copies count until the end of the run,
+    /// and gaps in outputs do not count.
     pub fn peak_bytes(&self) -> usize {
         let bytes: BTreeMap<_, _> =
             self.passes().iter().map(|pass| (pass.target, pass.bytes)).collect();

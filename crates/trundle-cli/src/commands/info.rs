@@ -76,8 +76,8 @@ fn names_of_axes(header: &Header) -> String {
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// The axis order if it is not row-major, the shards if there are any, and the codecs. If an output does not keep a codec,
-/// the codecs of the output.
+/// The axis order if it is not row-major, the shards if there are any, and the codecs. If an output would not keep a
+/// codec, also names it.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
     let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));

@@ -1,4 +1,4 @@
-//! Zarr arrays whose elements cannot be decoded: they are copied as they are stored, or refused.
+//! Zarr arrays whose elements cannot be decoded: they are copied without decoding, or refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +76,8 @@ fn write(root: &Path, key: &str, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes a group with `v(y, x)`, which is decoded, and all arrays that are not. Chunks are random and of several sizes.
+/// Writes a group with `v(y, x)`, which is decoded, and arrays that cannot be decoded. Their chunks are random and of
+/// several sizes.
 fn write_group(root: &Path) {
     let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": { "title": "t" } });
     write(root, "zarr.json", group.to_string().as_bytes());

@@ -3,7 +3,7 @@
 use trundle_core::{AxisMap, IndexMap};
 use trundle_formats::{ChunkedTensor, Header};
 
-/// The assumed bytes of a chunk that is copied as it is stored.
+/// The assumed bytes of a chunk that is copied without decoding.
 pub(crate) const UNDECODED_CHUNK_BYTES: u64 = 4 << 20;
 
 /// Maps each chunk (or shard) of an output to the source chunk with identical contents.

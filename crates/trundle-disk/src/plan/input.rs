@@ -43,7 +43,7 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    /// Makes an input for a tensor of the first file that is copied as it is stored: one byte for each chunk.
+    /// Makes an input for a tensor of the first file that is copied without decoding: one byte for each chunk.
     ///
     /// # Errors
     /// If there are too many chunks.

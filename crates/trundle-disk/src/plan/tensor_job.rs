@@ -41,7 +41,7 @@ pub struct TensorJob {
     chunked: Option<Box<ChunkedTensor>>,
     /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
-    /// The tensor if it is copied as it is stored. The movement then has one byte for each chunk.
+    /// The tensor if it is copied without decoding. The movement then has one byte for each chunk.
     undecoded: Option<Box<UndecodedTensor>>,
 }
 
@@ -65,7 +65,7 @@ impl TensorJob {
         TensorJob { encoded, ..self }
     }
 
-    /// Returns whether the tensor is copied as it is stored, because it cannot be decoded.
+    /// Returns whether the tensor is copied without decoding, because it cannot be decoded.
     pub fn is_undecoded(&self) -> bool {
         self.undecoded.is_some()
     }
@@ -123,18 +123,18 @@ impl TensorJob {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
-    /// Returns the size of the output in bytes; 0 for a tensor that is copied as it is stored, because its size is not
+    /// Returns the size of the output in bytes; 0 for a tensor that is copied without decoding, because its size is not
     /// known.
     pub fn out_bytes(&self) -> u64 {
         if self.is_undecoded() { 0 } else { self.units() }
     }
 
-    /// Returns the bytes that the movement writes. A tensor that is copied as it is stored has one for each chunk.
+    /// Returns the bytes that the movement writes. A tensor that is copied without decoding has one for each chunk.
     pub(crate) fn units(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
 
-    /// Returns the size of the output in bytes, with an assumed size of chunks that are copied as they are stored.
+    /// Returns the size of the output in bytes, with an assumed size of chunks that are copied without decoding.
     pub(crate) fn assumed_bytes(&self) -> u64 {
         let of_chunk = if self.is_undecoded() { UNDECODED_CHUNK_BYTES } else { 1 };
         self.units().saturating_mul(of_chunk)
@@ -293,7 +293,7 @@ impl Unplanned {
         })
     }
 
-    /// Makes a tensor that is copied as it is stored, from the job's input `input` at index `at`.
+    /// Makes a tensor that is copied without decoding, from the job's input `input` at index `at`.
     pub(crate) fn undecoded(
         tensor: &UndecodedTensor,
         input: &JobInput,
@@ -356,13 +356,13 @@ impl Unplanned {
         })
     }
 
-    /// Gives the axes of tensors without axis names the names from the patterns of their chains, unless a name would be
-    /// that of axes of different sizes.
+    /// Gives the axes of tensors without axis names the names from the patterns of their chains, unless axes of different
+    /// sizes would share a name.
     pub(crate) fn name_axes(tensors: &mut [Unplanned]) {
         let mut sizes: HashMap<String, BTreeSet<usize>> = HashMap::new();
         for Unplanned { job, annotations, names, .. } in &*tensors {
             for names in [&annotations.dimension_names, names] {
-                for (name, size) in names.iter().zip(job.out_shape.iter()) {
+                for (name, size) in names.iter().zip(job.out_shape().iter()) {
                     let sizes = name.clone().map(|name| sizes.entry(name).or_default());
                     sizes.map(|sizes| sizes.insert(*size));
                 }

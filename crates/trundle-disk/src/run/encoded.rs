@@ -154,7 +154,7 @@ fn chunk_of(name: &str) -> String {
     format!("a chunk of \"{name}\", which goes through memory")
 }
 
-/// Returns whether tensors of two files that are copied as they are stored have the same metadata and the same chunks.
+/// Returns whether tensors of two files that are copied without decoding have the same metadata and the same chunks.
 ///
 /// # Errors
 /// [`Error`] if a chunk cannot be read, or two chunks exceed the memory.

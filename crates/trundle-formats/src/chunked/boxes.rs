@@ -74,13 +74,16 @@ pub(crate) fn part_of_chunk(
 }
 
 pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
-    (0..counts.iter().product()).map(move |mut number: usize| {
-        let mut index = vec![0; counts.len()];
-        for (at, count) in index.iter_mut().zip(counts).rev() {
-            (*at, number) = (number % count, number / count);
-        }
-        index
-    })
+    (0..counts.iter().product()).map(|number| index_of(number, counts))
+}
+
+/// Returns the index in a grid with these counts of the item with this number in row-major order.
+pub(crate) fn index_of(mut number: usize, counts: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; counts.len()];
+    for (at, count) in index.iter_mut().zip(counts).rev() {
+        (*at, number) = (number % count, number / count);
+    }
+    index
 }
 
 pub(crate) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {

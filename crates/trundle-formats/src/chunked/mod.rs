@@ -13,6 +13,8 @@ mod recent;
 pub(crate) use array::read_box;
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
 #[cfg(feature = "hdf5")]
-pub(crate) use boxes::{BoxPosition, copy_box, counts};
+pub(crate) use boxes::{BoxPosition, copy_box, counts, index_of};
 pub(crate) use chunks::Chunks;
+#[cfg(feature = "hdf5")]
+pub(crate) use new_chunks::zeros;
 pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray};

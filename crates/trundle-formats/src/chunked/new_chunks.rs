@@ -16,7 +16,7 @@ use crate::temporary_file::wait_for_end;
 
 /// Stores the chunks of an array, or its shards if it has any.
 pub(crate) trait ChunkWriter: Debug + Send + Sync {
-    /// Encodes and stores the chunk at `index`, whose elements, also those beyond the edge of the array, are in `bytes`.
+    /// Encodes and stores the chunk at `index`. `bytes` has all of its elements, also beyond the edge of the array.
     ///
     /// # Errors
     /// If the chunk cannot be encoded or written.
@@ -176,7 +176,8 @@ impl<W: ChunkWriter> Chunk<'_, W> {
     }
 }
 
-fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
+/// Returns a buffer of zeros, or an error if there is not enough memory.
+pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
     zeros.resize(bytes, 0);

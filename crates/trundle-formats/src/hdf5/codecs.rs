@@ -62,7 +62,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// Replaces a compressor by deflate, with shuffle if `is_shuffled` is true. Leaves it out if there is deflate already.
+    /// Replaces a compressor by deflate, with shuffle if `is_shuffled` is true. If there is deflate already, the
+    /// compressor is left out.
     fn deflate(&mut self, name: &str, is_shuffled: bool) {
         if std::mem::replace(&mut self.has_deflate, true) {
             self.not_kept.push(name.to_owned());

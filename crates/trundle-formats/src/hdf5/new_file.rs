@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trundle_hdf5::{ChunkCoder, NewChunk, stored_fill, superblock, write_chunk_index};
 
 use super::codecs::filters;
-use crate::chunked::{BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, counts};
+use crate::chunked::{
+    BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, counts, index_of, zeros,
+};
 use crate::temporary_file::creating;
 use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
 
@@ -150,13 +152,9 @@ impl Dataset {
     }
 
     /// Returns the index of the first element of a chunk, given by its number in the dataset.
-    fn begin_of(&self, mut number: u64) -> Vec<u64> {
-        let mut at = vec![0; self.counts.len()];
-        for (axis, at) in at.iter_mut().enumerate().rev() {
-            let count = self.counts[axis] as u64;
-            (*at, number) = (number % count * self.chunk[axis] as u64, number / count);
-        }
-        at
+    fn begin_of(&self, number: u64) -> Vec<u64> {
+        let index = index_of(number as usize, &self.counts);
+        index.iter().zip(&self.chunk).map(|(at, chunk)| (at * chunk) as u64).collect()
     }
 }
 
@@ -186,9 +184,7 @@ impl ChunkWriter for Dataset {
             out.chunks_exact_mut(self.fill.len()).for_each(|to| to.copy_from_slice(&self.fill));
             return Ok(());
         };
-        let mut stored = Vec::new();
-        stored.try_reserve_exact(bytes as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        stored.resize(bytes as usize, 0);
+        let mut stored = zeros(bytes as usize)?;
         self.appended.file.read_exact_at(&mut stored, offset)?;
         let decoded = self.coder.decode(stored)?;
         let origin = vec![0; lens.len()];

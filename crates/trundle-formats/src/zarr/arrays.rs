@@ -126,7 +126,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     Ok((header, end))
 }
 
-/// Returns the header of an array that is copied as it is stored, with one byte for each chunk, like [`header`].
+/// Returns the header of an array that is copied without decoding, with one byte for each chunk, like [`header`].
 fn undecoded_header(
     array: &UndecodedArray,
     name: String,
@@ -242,7 +242,7 @@ impl ChunkedArray for ZarrArray {
     }
 }
 
-/// The chunks of an array that is copied as it is stored.
+/// The chunks of an array that is copied without decoding.
 impl ChunkedArray for UndecodedArray {
     fn sizes(&self) -> &[u64] {
         &self.shape

@@ -105,7 +105,7 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     }
 }
 
-/// Returns the array of a tensor that is copied as it is stored; `None` for other tensors.
+/// Returns the array of a tensor that is copied without decoding; `None` for other tensors.
 fn undecoded_array(
     objects: &Arc<dyn ObjectStore>,
     tensor: &ChunkedTensor,

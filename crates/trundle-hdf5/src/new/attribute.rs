@@ -38,8 +38,8 @@ pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// Encodes the attributes of a group, or of a dataset with elements of this type. Attributes that were read from another
-/// file keep their types, except for those that netCDF lacks.
+/// Encodes the attributes of a group, or of a dataset with elements of this type. Attributes from another file keep
+/// their types, except for types that netCDF lacks.
 pub(super) fn encoded_attributes<'a>(
     attributes: &'a Attributes,
     element: Option<&Element>,

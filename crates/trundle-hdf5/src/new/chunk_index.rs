@@ -24,8 +24,8 @@ pub(super) fn node_bytes(axes: usize) -> usize {
     24 + MOST_ENTRIES * 8 + (MOST_ENTRIES + 1) * (8 + 8 * (axes + 1))
 }
 
-/// Writes the index of chunks with the sizes `chunk` and elements of `width` bytes. `chunks` are in row-major order. The
-/// root is at `root`; other nodes begin at `end`. `write` writes bytes at an offset.
+/// Writes the index of chunks with the sizes `chunk` and elements of `width` bytes. `chunks` are in row-major order.
+/// The root is at `root`; other nodes begin at `end`. `write` writes bytes at an offset.
 ///
 /// Returns the end of the last node.
 ///

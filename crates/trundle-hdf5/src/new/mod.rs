@@ -149,8 +149,8 @@ impl BlockAddresses {
 }
 
 impl NewFile {
-    /// Encodes an HDF5 or netCDF-4 file with these datasets. `groups` maps paths to attributes; the root's path is empty.
-    /// Groups without datasets are written too.
+    /// Encodes an HDF5 or netCDF-4 file with these datasets. `groups` maps paths to attributes, also of groups without
+    /// datasets; the root's path is empty.
     ///
     /// In netCDF, a dataset that has the name of an axis, but is not the coordinate of the axis, gets a name with a
     /// prefix, which netCDF readers remove.
@@ -327,7 +327,8 @@ fn dataset(
             }
         }
     }
-    // Version 2; allocate space late (2) or, of chunks, when they are written (3); write the fill value only if the user has set it (2); a value is defined (1).
+    // Version 2; space is allocated late (2), or for each chunk when it is written (3); the fill value is written only
+    // if the user has set it (2); a value is defined (1).
     let mut fill = Encoder::default();
     let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
     let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();

@@ -21,8 +21,8 @@ impl Scales {
     /// Finds a scale for each axis of every dataset whose axes are all named.
     ///
     /// The scale is a dataset with the axis's name and [length](dimension_lengths), in the same group or one above,
-    /// otherwise a new dimension without data. If another object has the name, all axes of the dataset get labels instead, because the
-    /// netCDF library cannot open a dataset with scales for only some axes.
+    /// otherwise a new dimension without data. If another object has the name, all axes of the dataset get labels
+    /// instead, because the netCDF library cannot open a dataset with scales for only some axes.
     pub(super) fn of(datasets: &[NewDataset], mut tree: Tree) -> (Tree, Scales) {
         let mut scales = Scales::default();
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();

@@ -285,7 +285,7 @@ pub(crate) fn put_along_axis<'py>(
     let axis = numbers::axis("axis", axis, sizes.len())?;
     let values = read.values_like(py, "values", values)?;
     if let Some(direct) = DirectGather::of(&read, axis, indices) {
-        // It keeps the memory alive.
+        // `written` keeps the memory of `target` alive.
         let written = out.map(|out| Tensor::to_write("out", out, &read)).transpose()?;
         let target = written.as_ref().map_or(&read.memory, |written| &written.memory);
         if let Some(done) = direct.put_along(py, &values.memory, target, threads) {
