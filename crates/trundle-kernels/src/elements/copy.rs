@@ -46,6 +46,26 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
     }
 }
 
+/// Copies up to 64 bytes as their first and their last bytes, which overlap: a call of `memcpy` takes longer.
+///
+/// # Safety
+/// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn up_to_line(src: *const u8, dst: *mut u8, bytes: usize) {
+    // SAFETY: each arm copies `bytes` bytes, which the caller guarantees to be valid.
+    unsafe {
+        match bytes {
+            0 => {}
+            1 => copy::<1>(src, dst),
+            2..4 => ends::<2>(src, dst, bytes),
+            4..8 => ends::<4>(src, dst, bytes),
+            8..16 => ends::<8>(src, dst, bytes),
+            16..32 => ends::<16>(src, dst, bytes),
+            _ => ends::<32>(src, dst, bytes),
+        }
+    }
+}
+
 pub(crate) trait Elements {
     /// Calls `copy` for each element.
     ///

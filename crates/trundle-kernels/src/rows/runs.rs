@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::elements::copy::ends;
+use crate::elements::copy::up_to_line;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
@@ -79,7 +79,7 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, bytes: usize) {
     }
 }
 
-/// Copies a run by ordinary stores. Short runs, common with small axes, take two overlapping moves instead of a call.
+/// Copies a run by ordinary stores. Short runs are common with small axes.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
@@ -93,11 +93,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     // SAFETY: each arm moves at most `bytes` bytes, which the caller guarantees to be valid.
     unsafe {
         match bytes {
-            0..4 => std::ptr::copy_nonoverlapping(src, dst, bytes),
-            4..8 => ends::<4>(src, dst, bytes),
-            8..16 => ends::<8>(src, dst, bytes),
-            16..32 => ends::<16>(src, dst, bytes),
-            32..64 => ends::<32>(src, dst, bytes),
+            0..LINE => up_to_line(src, dst, bytes),
             LINE..=MOST_INLINE_BYTES => {
                 // From `LEAST_ALIGNED_BYTES` on, only the first and the last store cross lines.
                 V::load(token, src).store(dst);

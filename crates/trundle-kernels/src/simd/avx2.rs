@@ -10,6 +10,9 @@ pub(crate) struct Avx2(__m256i);
 
 token!(Avx2, "avx2");
 
+/// Indices of a byte shuffle: 16 of them, from position n on, move a lane n bytes to the front.
+const LATER: [u8; 32] = each!(index in 32 => if index < 16 { index as u8 } else { 0x80 });
+
 impl Vector for Avx2 {
     const BYTES: usize = 32;
 
@@ -25,6 +28,36 @@ impl Vector for Avx2 {
     unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         // SAFETY: the token proves AVX2; the caller guarantees that the bytes are valid.
         Avx2(unsafe { _mm256_loadu2_m128i(srcs[1].cast(), srcs[0].cast()) })
+    }
+
+    /// In registers: a load would wait for the two stores of a copy on the stack.
+    #[inline(always)]
+    unsafe fn load_first(_: Token<Self>, src: *const u8, bytes: usize) -> Self {
+        // SAFETY: the token proves AVX2. Each arm reads the first and the last of `bytes` bytes, which the caller
+        // guarantees to be valid. The window of 16 indices begins at one of the first 17 bytes of `LATER`.
+        Avx2(unsafe {
+            // The last `$half` bytes, without those that are among the first `$half` bytes. Not a closure: the compiler
+            // would not compile it with the instructions of the set.
+            macro_rules! rest {
+                ($load:ident, $half:literal) => {{
+                    let last = $load(src.add(bytes - $half).cast());
+                    let indices = LATER.as_ptr().add(2 * $half - bytes);
+                    _mm_shuffle_epi8(last, _mm_loadu_si128(indices.cast()))
+                }};
+            }
+            let first = match bytes {
+                16.. => {
+                    let rest = rest!(_mm_loadu_si128, 16);
+                    return Avx2(_mm256_set_m128i(rest, _mm_loadu_si128(src.cast())));
+                }
+                8.. => _mm_unpacklo_epi64(_mm_loadu_si64(src), rest!(_mm_loadu_si64, 8)),
+                4.. => _mm_unpacklo_epi32(_mm_loadu_si32(src), rest!(_mm_loadu_si32, 4)),
+                2.. => _mm_unpacklo_epi16(_mm_loadu_si16(src), rest!(_mm_loadu_si16, 2)),
+                1 => _mm_cvtsi32_si128(i32::from(src.read())),
+                _ => _mm_setzero_si128(),
+            };
+            _mm256_castsi128_si256(first)
+        })
     }
 
     #[inline(always)]

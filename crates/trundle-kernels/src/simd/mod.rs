@@ -40,6 +40,7 @@ pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
 
 use crate::Tile;
+use crate::elements::copy::up_to_line;
 
 /// The instruction sets of kernels. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +211,7 @@ pub(crate) trait Vector: Copy {
         let mut buffer = MaybeUninit::<[u8; LINE]>::zeroed();
         // SAFETY: a vector is at most a line; the caller guarantees that the source is valid.
         unsafe {
-            std::ptr::copy_nonoverlapping(src, buffer.as_mut_ptr().cast(), bytes);
+            up_to_line(src, buffer.as_mut_ptr().cast(), bytes);
             Self::load(token, buffer.as_ptr().cast())
         }
     }
@@ -225,7 +226,7 @@ pub(crate) trait Vector: Copy {
         // SAFETY: a vector is at most a line; the caller guarantees that the destination is valid.
         unsafe {
             self.store(buffer.as_mut_ptr().cast());
-            std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), dst, bytes);
+            up_to_line(buffer.as_ptr().cast(), dst, bytes);
         }
     }
 
@@ -378,7 +379,7 @@ pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: 
     // SAFETY: the caller guarantees that the bytes are valid; a vector is at most a line.
     unsafe {
         vector.store(line);
-        line.add(bytes.start).copy_to_nonoverlapping(dst, bytes.len());
+        up_to_line(line.add(bytes.start), dst, bytes.len());
     }
 }
 
