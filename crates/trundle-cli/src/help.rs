@@ -306,7 +306,7 @@ Examples:
 
 pub(crate) const TUNE: &str = "\
 Examples:
-  trundle tune                 # a few seconds; close other programs first
+  trundle tune                 # half a minute; close other programs first
   trundle tune --dry-run       # does not save the settings
   trundle tune -o record.txt   # used if TRUNDLE_TUNING=record.txt is set
   trundle tune --forget        # back to the built-in settings";

@@ -350,11 +350,12 @@ impl MovedTensor<'_> {
 }
 
 fn tuning_text() -> String {
-    let Used { tuning, source, .. } = tuning::used();
+    let used @ Used { tuning, source, .. } = tuning::used();
     let numbers = tuning.to_string();
     let numbers: Vec<&str> = numbers.split(' ').collect();
     let lines: String = numbers.chunks(5).map(|some| format!("  {}\n", some.join(" "))).collect();
-    format!("tuning: {}\n{lines}", Shown(source))
+    let suggestion = used.suggestion().map_or(String::new(), |text| format!("; {text}"));
+    format!("tuning: {}{suggestion}\n{lines}", Shown(source))
 }
 
 fn lines_text(lines: impl IntoIterator<Item = String>) -> String {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use trundle::tuning;
 use trundle_bench::{Record, Selection, Settings, Suite, list};
 use trundle_files::failure::Failure;
 use trundle_files::memory;
@@ -42,7 +43,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
     let record = measure(&suites, device.as_deref(), args)?;
     if streamed == 0 {
-        print(&record.table())?;
+        let suggestion = tuning::used().suggestion().filter(|_| device.is_none());
+        print(
+            &(record.table() + &suggestion.map_or(String::new(), |text| format!("\n{text}.\n"))),
+        )?;
     }
     if let Some(path) = &args.svg {
         write_with(path, args.force, |output| output.write_all(record.svg().as_bytes()))?;

@@ -15,8 +15,8 @@ use crate::args::TuneArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// The two buffers of [`tuning::tune`].
-const NEEDED_BYTES: u64 = 128 << 20;
+/// The four buffers of [`tuning::tune`].
+const NEEDED_BYTES: u64 = 256 << 20;
 
 /// Searches for the best tuning record of this machine and stores it, or deletes the stored record.
 ///

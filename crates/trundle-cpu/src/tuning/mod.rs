@@ -64,6 +64,14 @@ pub struct Used {
     pub source: TuningSource,
 }
 
+impl Used {
+    /// Returns a suggestion for users, if nobody has tuned this machine.
+    pub fn suggestion(&self) -> Option<&'static str> {
+        let is_built_in = matches!(self.source, TuningSource::BuiltIn(_));
+        is_built_in.then_some("`trundle tune` finds the fastest settings for this machine")
+    }
+}
+
 /// Returns the record that this process uses. It is chosen once.
 ///
 /// If `TRUNDLE_TUNING` or a stored record is invalid, the first call prints a warning to stderr and chooses the
@@ -84,7 +92,7 @@ fn look() -> Used {
     let (tuning, source) = match found {
         Ok(found) => found.unwrap_or((built_in, otherwise)),
         Err(refusal) => {
-            machine::warn(&format!("{refusal}; the record that is {otherwise} is used"));
+            machine::warn(&format!("{refusal}; the built-in record is used"));
             (built_in, otherwise)
         }
     };

@@ -2,7 +2,8 @@
 //!
 //! The best record cannot be computed from latencies, fill buffers and cache sizes. The search moves tensors with each
 //! candidate in turn, on the same buffers, so that all see the same state of the machine. Only times of one round (a
-//! measurement with every candidate) are compared.
+//! measurement with every candidate) are compared. Each movement is measured on small and on large pages, because the
+//! fastest settings can differ; a candidate must not be slower on either.
 
 use std::io;
 use std::path::PathBuf;
@@ -41,13 +42,15 @@ pub struct Progress {
 pub struct Trial {
     /// Describes the movement.
     pub name: &'static str,
-    /// Speed with the built-in record, in bytes read and written per second.
+    /// Speed with the built-in record, in bytes read and written per second: the mean of small and large pages.
     pub before: f64,
     /// Speed with the tuned record. Equal to `before` if the search found nothing faster for this kind of movement.
     pub after: f64,
     /// Speed of a copy of as many bytes, measured alternately with the movement.
     pub copy: f64,
     shows: Shows,
+    /// How many times faster it is after tuning, on small and on large pages.
+    gains: [f64; 2],
 }
 
 /// The result of the search.
@@ -90,7 +93,7 @@ impl Tuned {
 /// If `go_on` returns false, the search stops and returns `None`.
 ///
 /// # Errors
-/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if two buffers of 64 MiB cannot be allocated.
+/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if four buffers of 64 MiB cannot be allocated.
 pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
     match tune_with(1, go_on) {
         Err(Error::Stopped) => Ok(None),
@@ -111,13 +114,13 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
     let mut steps = Steps { done: 0, total: search.steps(), go_on };
     let found = search.best(built_in, &mut steps)?;
     let mut trials = search.trials(built_in, found, &mut steps)?;
-    // For each kind of movement, use the new settings unless they are slower than the built-in ones.
+    // For each kind of movement, use the new settings unless they are slower than the built-in ones on some pages.
     let mut tuning = built_in;
     tuning.streaming_bytes = found.streaming_bytes;
     for shows in [Shows::Runs, Shows::Reversed, Shows::Transposes] {
-        let of_kind = |trial: &&Trial| trial.shows == shows;
-        let gains = trials.iter().filter(of_kind).map(|trial| trial.after / trial.before);
-        if geometric_mean(gains) >= 1.0 {
+        let of_kind = trials.iter().filter(|trial| trial.shows == shows);
+        let gains = of_kind.map(|trial| trial.gains).collect::<Vec<_>>();
+        if least(&mean_gains(&gains)) >= 1.0 {
             tuning = with_part(tuning, shows, &found);
         } else {
             let dropped = trials.iter_mut().filter(|trial| trial.shows == shows);
@@ -186,8 +189,26 @@ impl Steps<'_> {
 struct Search {
     machine: Machine,
     cases: Vec<TuningCase>,
+    /// On small and on large pages.
+    pages: [Buffers; 2],
+}
+
+/// The source and the destination of the measured movements.
+struct Buffers {
     src: Box<[u8]>,
     dst: Box<[u8]>,
+}
+
+impl Buffers {
+    /// # Errors
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if they cannot be allocated.
+    fn new(bytes: usize, allocate: impl Fn(usize) -> Result<Box<[u8]>>) -> Result<Buffers> {
+        let (mut src, mut dst) = (allocate(bytes)?, allocate(bytes)?);
+        // Before the first write, all pages are one physical page of zeros.
+        src.fill(1);
+        dst.fill(2);
+        Ok(Buffers { src, dst })
+    }
 }
 
 impl Search {
@@ -225,11 +246,10 @@ impl Search {
         let cases = cases.into_iter().map(case).collect::<Result<Vec<TuningCase>>>()?;
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
-        let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
-        // Before the first write, all pages are one physical page of zeros.
-        src.fill(1);
-        dst.fill(2);
-        Ok(Search { machine, cases, src, dst })
+        // Where the system uses large pages for all buffers, both are the same.
+        let small = Buffers::new(bytes, |bytes| Ok(vec![0; bytes].into_boxed_slice()))?;
+        let large = Buffers::new(bytes, |bytes| cpu.buffer(bytes))?;
+        Ok(Search { machine, cases, pages: [small, large] })
     }
 
     /// Returns the number of measurements: the cases of each comparison, the streaming threshold, and the trials.
@@ -251,7 +271,8 @@ impl Search {
         Ok(best)
     }
 
-    /// Returns the fastest record for the cases that measure it: `first` unless another is faster by [`LEAST_GAIN`].
+    /// Returns the fastest record for the cases that measure it: `first` unless another is faster by [`LEAST_GAIN`], and
+    /// not slower on small or large pages.
     fn best_of(
         &mut self,
         first: Tuning,
@@ -267,15 +288,16 @@ impl Search {
             steps.next(comparison.what)?;
             let plans: Vec<Plan> =
                 records.iter().map(|record| planned(machine, *record, &case.work)).collect();
-            let times = in_turn(&plans, ROUNDS, &self.src, &mut self.dst)?;
-            for (gains, time) in gains.iter_mut().zip(&times) {
-                gains.push(ratio(&times[0], time));
+            let [small, large] = in_turn(&plans, ROUNDS, &mut self.pages)?;
+            for (gains, (on_small, on_large)) in gains.iter_mut().zip(small.iter().zip(&large)) {
+                gains.push([ratio(&small[0], on_small), ratio(&large[0], on_large)]);
             }
         }
         let mut best = (first, LEAST_GAIN);
         for (record, gains) in records.iter().zip(gains).skip(1) {
-            let gain = geometric_mean(gains.into_iter());
-            if gain > best.1 {
+            let on_pages = mean_gains(&gains);
+            let gain = geometric_mean(on_pages.into_iter());
+            if gain > best.1 && least(&on_pages) >= 1.0 {
                 best = (*record, gain);
             }
         }
@@ -286,16 +308,17 @@ impl Search {
     /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
-        for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
+        let most = self.pages[0].src.len();
+        for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= most) {
             let work = movement(&Transpose::new(&[]).into(), 4, &[side, side])?;
             let with = |streaming_bytes| Tuning { streaming_bytes, ..tuning };
             let plans =
                 [with(usize::MAX), with(0)].map(|tuning| planned(&self.machine, tuning, &work));
-            let times = in_turn(&plans, 2 * LAST_ROUNDS, &self.src, &mut self.dst)?;
-            if ratio(&times[0], &times[1]) < LEAST_GAIN {
+            let times = in_turn(&plans, 2 * LAST_ROUNDS, &mut self.pages)?;
+            if least(&times.map(|times| ratio(&times[0], &times[1]))) < LEAST_GAIN {
                 // The next size, twice as large, was faster with streaming, unless this is the largest one.
-                let most = tuning.streaming_bytes.max(4 * side * side);
-                return Ok((4 * side * side * 3 / 2).min(most));
+                let threshold = tuning.streaming_bytes.max(4 * side * side);
+                return Ok((4 * side * side * 3 / 2).min(threshold));
             }
         }
         // Streaming was faster at all sizes.
@@ -318,10 +341,19 @@ impl Search {
                 planned(&self.machine, after, &case.work),
                 planned(&self.machine, after, &copy),
             ];
-            let times = in_turn(&plans, LAST_ROUNDS, &self.src, &mut self.dst)?;
-            let speed = |times: &Vec<f64>| 2.0 * bytes as f64 / median(times.clone());
-            let (before, after, copy) = (speed(&times[0]), speed(&times[1]), speed(&times[2]));
-            trials.push(Trial { name: case.name, before, after, copy, shows: case.shows });
+            let times = in_turn(&plans, LAST_ROUNDS, &mut self.pages)?;
+            let speed = |plan: usize| {
+                let seconds = times.each_ref().map(|times| median(times[plan].clone()));
+                4.0 * bytes as f64 / (seconds[0] + seconds[1])
+            };
+            trials.push(Trial {
+                name: case.name,
+                before: speed(0),
+                after: speed(1),
+                copy: speed(2),
+                shows: case.shows,
+                gains: times.each_ref().map(|times| ratio(&times[0], &times[1])),
+            });
         }
         Ok(trials)
     }
@@ -421,19 +453,21 @@ fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
     Cpu::with_machine(Machine { tuning, ..machine.clone() }).plan(work)
 }
 
-/// Returns the seconds of each plan in each round. Each round starts with a different plan, and with an untimed run,
-/// because the first run is slower.
-fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Vec<f64>>> {
+/// Returns the seconds of each plan in each round, on small and on large pages. Each round starts with a different plan,
+/// and with an untimed run, because the first run is slower.
+fn in_turn(plans: &[Plan], rounds: usize, pages: &mut [Buffers; 2]) -> Result<[Vec<Vec<f64>>; 2]> {
     let cpu = Cpu::default();
-    let mut times = vec![Vec::with_capacity(rounds); plans.len()];
+    let mut times = [(); 2].map(|()| vec![Vec::with_capacity(rounds); plans.len()]);
     for round in 0..rounds {
-        let order = (0..plans.len()).map(|at| (at + round) % plans.len());
-        let first = round % plans.len();
-        cpu.run(&plans[first], src, dst)?;
-        for at in order {
-            let start = Instant::now();
-            cpu.run(&plans[at], src, dst)?;
-            times[at].push(start.elapsed().as_secs_f64());
+        for (times, Buffers { src, dst }) in times.iter_mut().zip(&mut *pages) {
+            let order = (0..plans.len()).map(|at| (at + round) % plans.len());
+            let first = round % plans.len();
+            cpu.run(&plans[first], src, dst)?;
+            for at in order {
+                let start = Instant::now();
+                cpu.run(&plans[at], src, dst)?;
+                times[at].push(start.elapsed().as_secs_f64());
+            }
         }
     }
     Ok(times)
@@ -442,6 +476,15 @@ fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<
 /// Returns how many times faster `times` are than `others`, as the median over rounds.
 fn ratio(others: &[f64], times: &[f64]) -> f64 {
     median(times.iter().zip(others).map(|(time, other)| other / time).collect())
+}
+
+/// Returns the geometric means on small and on large pages.
+fn mean_gains(gains: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|pages| geometric_mean(gains.iter().map(|gains| gains[pages])))
+}
+
+fn least(values: &[f64; 2]) -> f64 {
+    values[0].min(values[1])
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
