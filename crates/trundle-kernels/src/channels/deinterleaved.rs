@@ -3,6 +3,7 @@
 use std::array;
 use std::ops::Range;
 
+use super::within_lanes::ToPlanes;
 use super::{
     From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
 };
@@ -64,6 +65,10 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     tile: &Tile,
 ) {
     let tile = tile.rising();
+    if !V::SHUFFLES_FREELY {
+        // SAFETY: the caller upholds `# Safety`.
+        return unsafe { V::outlined::<ToPlanes<W, N>>(token, &tile) };
+    }
     let planes = Planes::<V, W, N, SHUFFLES> {
         src: tile.src,
         planes: array::from_fn(|channel| {

@@ -3,6 +3,7 @@
 use std::array;
 use std::ops::Range;
 
+use super::within_lanes::ToPixels;
 use super::{
     From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
 };
@@ -57,6 +58,10 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
+    if !V::SHUFFLES_FREELY {
+        // SAFETY: the caller upholds `# Safety`.
+        return unsafe { V::outlined::<ToPixels<W, N>>(token, tile) };
+    }
     let indices = const { &indices::<SHUFFLES>(From::Planes, N, W, V::BYTES) };
     let pixels = Pixels::<V, W, N> { token, tile };
     let (each, elements) = (V::BYTES / W, tile.rows.len * N);

@@ -13,6 +13,9 @@
 pub(crate) mod deinterleaved;
 pub(crate) mod interleaved;
 
+// Parts.
+mod within_lanes;
+
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::StoreKind;
 

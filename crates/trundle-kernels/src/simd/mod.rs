@@ -40,6 +40,7 @@ pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
 
 use crate::Tile;
+use crate::elements::copy::copy;
 
 /// The instruction sets of kernels. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,6 +171,9 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one at a time.
     const HAS_SHUFFLE: bool = true;
 
+    /// Whether [`Vector::shuffle`] takes few instructions. If not, shuffles within lanes are faster.
+    const SHUFFLES_FREELY: bool = true;
+
     /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists ordinary ones.
     const STREAMS: bool = true;
 
@@ -200,6 +204,21 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// The bytes are valid for writes.
     unsafe fn store(self, dst: *mut u8);
+
+    /// Writes block `lane` of 16 bytes.
+    ///
+    /// # Safety
+    /// The 16 bytes are valid for writes.
+    #[inline(always)]
+    unsafe fn store_lane(self, lane: usize, dst: *mut u8) {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
+        let start: *mut u8 = buffer.as_mut_ptr().cast();
+        // SAFETY: a vector is at most a line; the caller guarantees that the destination is valid.
+        unsafe {
+            self.store(start);
+            copy::<16>(start.add(lane * 16), dst);
+        }
+    }
 
     /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]. The other bytes are unspecified.
     ///
@@ -296,6 +315,9 @@ pub(crate) trait Vector: Copy {
     /// bytes stay together: each `W` indices are consecutive, from a multiple of `W` on. `W` is as in
     /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
+
+    /// Returns, in each block of 16 bytes, its own bytes at `indices`, which are below 16.
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self;
 
     /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
     ///

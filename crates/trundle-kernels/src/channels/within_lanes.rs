@@ -1,0 +1,373 @@
+//! Moves pixels by shuffles within lanes, for instruction sets whose other shuffles are slow.
+//!
+//! A *window* is 16 bytes of the pixels, from the first channel of a pixel on. A lane holds a window. A shuffle within
+//! the lane puts the elements of each channel together, as a *unit*. Then a transpose of units within lanes gives lanes
+//! of planes:
+//!
+//! ```text
+//! windows of 4 pixels:        r0 g0 b0 r1 .. b3 | r4 g4 b4 .. b7 | r8 ..   | r12 ..
+//! shuffled within lanes:      r0..3 g0..3 b0..3 | r4..7 g4..7 .. | r8..11  | r12..15 ..
+//! units transposed in lanes:  r0..15            | g0..15         | b0..15
+//! ```
+//!
+//! Windows overlap if their pixels have fewer bytes. Planes become pixels by the reverse steps; windows are written in
+//! ascending order, so that each overwrites the bytes of the previous one that belong to no pixel.
+
+use std::array;
+use std::mem::MaybeUninit;
+
+use super::head;
+use crate::parts::lines::Lines;
+use crate::simd::{Indices, LINE, Lanes, Outlined, Token, Vector};
+use crate::tile::{StoreKind, Tile};
+use crate::transpose::micro_tile::{LANE, transpose_within_lanes};
+
+/// Prefetch distance in the pixels and in each plane, in bytes, with streaming stores (measured; docs/notes/kernels.md).
+pub(super) const PIXELS_AHEAD: usize = 4 << 10;
+pub(super) const PLANES_AHEAD: usize = 2 << 10;
+
+/// The number of bytes of each plane that are assembled before they are streamed.
+const STREAMED_BYTES: usize = 512;
+
+/// A buffer for streamed bytes, with space for [`Lines`], and before it for a vector that begins earlier.
+#[repr(align(64))]
+struct Buffer<const LINES: usize>([MaybeUninit<[u8; LINE]>; LINES]);
+
+impl<const LINES: usize> Buffer<LINES> {
+    const NEW: Buffer<LINES> = Buffer([MaybeUninit::uninit(); LINES]);
+
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// The lines of a buffer for one plane.
+const PLANE_LINES: usize = STREAMED_BYTES / LINE + 2;
+
+/// The lines of a buffer for pixels.
+const PIXELS_LINES: usize = MOST_CHANNELS * (STREAMED_BYTES / LINE + 1) + 2;
+
+const MOST_CHANNELS: usize = super::MOST_CHANNELS;
+
+/// Moves pixels of N channels of W bytes to planes.
+pub(super) struct ToPlanes<const W: usize, const N: usize>;
+
+/// Moves planes to pixels of N channels of W bytes.
+pub(super) struct ToPixels<const W: usize, const N: usize>;
+
+/// What is known of windows of pixels with N channels of W bytes.
+struct Windows<const W: usize, const N: usize>;
+
+impl<const W: usize, const N: usize> Windows<W, N> {
+    /// The number of channels that a window has of each pixel. If it is less than N, pixels have several windows.
+    const CHANNELS: usize = if N < LANE / W { N } else { LANE / W };
+
+    /// The number of units in a lane.
+    const UNITS: usize = Self::CHANNELS.next_power_of_two();
+
+    /// The number of pixels of a window.
+    const PIXELS: usize = LANE / Self::UNITS / W;
+
+    /// The number of bytes of a window beyond the end of its pixels.
+    const BEYOND: usize = if Self::CHANNELS < N { 0 } else { LANE - Self::PIXELS * N * W };
+
+    /// For each byte of a lane of units, its position in the window, or the reverse.
+    const fn order(falls: bool, from_units: bool) -> [u8; LINE] {
+        let mut order = [0; LINE];
+        let mut at = 0;
+        while at < Self::PIXELS * Self::CHANNELS * W {
+            let (channel, pixel) = (at / W % Self::CHANNELS, at / W / Self::CHANNELS);
+            let after = if falls { Self::PIXELS - 1 - pixel } else { pixel };
+            let in_units = (channel * Self::PIXELS + after) * W + at % W;
+            let (to, from) = if from_units { (at, in_units) } else { (in_units, at) };
+            let mut lane = 0;
+            while lane < LINE {
+                order[lane + to] = from as u8;
+                lane += LANE;
+            }
+            at += 1;
+        }
+        order
+    }
+
+    /// Shuffles the windows in lanes if they have several pixels.
+    #[inline(always)]
+    fn shuffle<V: Vector>(vectors: &mut [V; MOST_CHANNELS], order: &[u8; LINE]) {
+        if Self::PIXELS > 1 {
+            for vector in &mut vectors[..Self::UNITS] {
+                *vector = vector.shuffle_lanes(Indices::new(vector.token(), order));
+            }
+        }
+    }
+
+    /// Transposes the units of vectors within lanes.
+    #[inline(always)]
+    fn transpose<V: Vector>(vectors: &mut [V; MOST_CHANNELS]) {
+        match Self::UNITS {
+            2 => transpose_within_lanes::<V, 8>(&mut vectors[..2]),
+            4 => transpose_within_lanes::<V, 4>(&mut vectors[..4]),
+            _ => transpose_within_lanes::<V, 2>(&mut vectors[..8]),
+        }
+    }
+
+    /// Returns the first channel of each window of a pixel.
+    #[inline(always)]
+    fn firsts() -> impl Iterator<Item = usize> {
+        (0..N).step_by(Self::CHANNELS).map(|first| first.min(N - Self::CHANNELS))
+    }
+
+    /// Returns the number of the window in lane `lane` of vector `index`.
+    #[inline(always)]
+    const fn number(lane: usize, index: usize) -> usize {
+        lane * Self::UNITS + index
+    }
+}
+
+impl<const W: usize, const N: usize> Outlined for ToPlanes<W, N> {
+    /// # Safety
+    /// As [`KernelFn::Tile`](crate::KernelFn::Tile), for all N channels of W bytes, in ascending order, and at least one
+    /// vector of pixels.
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let each = V::BYTES / W;
+        let len = tile.cols.len;
+        let plane =
+            |channel: usize| tile.dst.wrapping_offset(channel.cast_signed() * tile.rows.dst_stride);
+        // SAFETY: every vector lies within the tile's pixels and planes.
+        unsafe {
+            if tile.store == StoreKind::Streaming {
+                return Self::stream(token, tile);
+            }
+            let head = head::<W>(tile.dst, len * W, tile.store);
+            let mut pixel = 0;
+            // The vectors at both ends may overlap others.
+            let mut next =
+                head.map_or(each, |head| if head % each == 0 { each } else { head % each });
+            loop {
+                let planes = Self::planes(token, tile, pixel);
+                for channel in 0..N {
+                    planes[channel].store(plane(channel).add(pixel * W));
+                }
+                if pixel == len - each {
+                    break;
+                }
+                pixel = next.min(len - each);
+                next = pixel + each;
+            }
+        }
+    }
+}
+
+impl<const W: usize, const N: usize> ToPlanes<W, N> {
+    /// # Safety
+    /// As [`Outlined::run`].
+    #[inline(always)]
+    unsafe fn stream<V: Vector>(token: Token<V>, tile: &Tile) {
+        let (each, len, at_once) = (V::BYTES / W, tile.cols.len, STREAMED_BYTES / W);
+        let mut buffers = [Buffer::<PLANE_LINES>::NEW; N];
+        let mut planes: [Lines; N] = array::from_fn(|channel| {
+            let dst = tile.dst.wrapping_offset(channel.cast_signed() * tile.rows.dst_stride);
+            Lines::new(dst, StoreKind::Streaming, buffers[channel].start().wrapping_add(LINE))
+        });
+        for first in (0..len).step_by(at_once) {
+            let end = len.min(first + at_once);
+            for pixel in (first..end).step_by(each) {
+                // The last vector may begin earlier.
+                let pixel = pixel.min(len - each);
+                // SAFETY: the vectors lie within the tile. A vector that begins before `first` is written to the buffer
+                // earlier by less than a line.
+                unsafe {
+                    let vectors = Self::planes(token, tile, pixel);
+                    for (plane, vector) in planes.iter().zip(vectors) {
+                        let at = (pixel.cast_signed() - first.cast_signed()) * W.cast_signed();
+                        vector.store(plane.room().wrapping_offset(at));
+                    }
+                }
+            }
+            let falls = tile.cols.src_stride < 0;
+            let lowest = if falls { end - 1 } else { first };
+            let ahead = tile.src.wrapping_offset(lowest.cast_signed() * tile.cols.src_stride);
+            let ahead = if falls {
+                ahead.wrapping_sub(2 * N * STREAMED_BYTES)
+            } else {
+                ahead.wrapping_add(PIXELS_AHEAD)
+            };
+            for (channel, plane) in planes.iter_mut().enumerate() {
+                // SAFETY: the bytes have been written to the buffer, and are the next of the plane.
+                unsafe {
+                    let ahead = ahead.wrapping_add(channel * STREAMED_BYTES);
+                    plane.put(token, (end - first) * W, |at| ahead.wrapping_add(at));
+                }
+            }
+        }
+        for plane in &planes {
+            // SAFETY: as above.
+            unsafe { plane.end() };
+        }
+    }
+
+    /// Returns a vector of each channel, from `pixel` on.
+    ///
+    /// # Safety
+    /// As [`Outlined::run`]. The pixels belong to the tile.
+    #[inline(always)]
+    unsafe fn planes<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize) -> [V; MOST_CHANNELS] {
+        let each = V::BYTES / W;
+        let stride = tile.cols.src_stride;
+        let falls = stride < 0;
+        let order =
+            const { &[Windows::<W, N>::order(false, false), Windows::<W, N>::order(true, false)] };
+        let at = |pixel: usize| tile.src.wrapping_offset(pixel.cast_signed() * stride);
+        // The window with the first pixels, and the first in memory.
+        let window = at(if falls { pixel + Windows::<W, N>::PIXELS - 1 } else { pixel });
+        let after = if falls { pixel } else { tile.cols.len - pixel - each };
+        let mut copies = [MaybeUninit::<[u8; LINE]>::uninit(); MOST_CHANNELS + 1];
+        // SAFETY: the caller guarantees that the pixels are valid. If windows reached beyond the last pixel, the pixels
+        // are copied to a buffer first, which is longer.
+        unsafe {
+            let window = if after * N * W < Windows::<W, N>::BEYOND {
+                let lowest = at(if falls { pixel + each - 1 } else { pixel });
+                let copy: *mut u8 = copies.as_mut_ptr().cast();
+                for channel in 0..N {
+                    V::load(token, lowest.add(channel * V::BYTES))
+                        .store(copy.add(channel * V::BYTES));
+                }
+                copy.cast_const().offset(window.offset_from(lowest))
+            } else {
+                window
+            };
+            let mut planes = [V::load(token, [0; LINE].as_ptr()); MOST_CHANNELS];
+            let mut done = 0;
+            for first in Windows::<W, N>::firsts() {
+                let mut vectors = planes;
+                for (index, vector) in vectors.iter_mut().enumerate().take(Windows::<W, N>::UNITS) {
+                    let lanes: Lanes<*const u8> = array::from_fn(|lane| {
+                        let number = Windows::<W, N>::number(lane, index) * Windows::<W, N>::PIXELS;
+                        window
+                            .wrapping_offset(number.cast_signed() * stride)
+                            .wrapping_add(first * W)
+                    });
+                    *vector = V::load_lanes(token, &lanes);
+                }
+                Windows::<W, N>::shuffle(&mut vectors, &order[usize::from(falls)]);
+                Windows::<W, N>::transpose(&mut vectors);
+                planes[done..first + Windows::<W, N>::CHANNELS]
+                    .copy_from_slice(&vectors[done - first..Windows::<W, N>::CHANNELS]);
+                done = first + Windows::<W, N>::CHANNELS;
+            }
+            planes
+        }
+    }
+}
+
+impl<const W: usize, const N: usize> Outlined for ToPixels<W, N> {
+    /// # Safety
+    /// As [`KernelFn::Tile`](crate::KernelFn::Tile), for all N channels of W bytes, and at least one vector of pixels.
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let (each, len) = (V::BYTES / W, tile.rows.len);
+        // SAFETY: every vector lies within the tile's pixels and planes.
+        unsafe {
+            if tile.store == StoreKind::Streaming {
+                return Self::stream(token, tile);
+            }
+            let mut copies = [MaybeUninit::<[u8; LINE]>::uninit(); MOST_CHANNELS + 1];
+            let mut pixel = 0;
+            loop {
+                let dst = tile.dst.add(pixel * N * W);
+                if (len - pixel - each) * N * W < Windows::<W, N>::BEYOND {
+                    let copy: *mut u8 = copies.as_mut_ptr().cast();
+                    Self::pixels(token, tile, pixel, copy);
+                    for channel in 0..N {
+                        V::load(token, copy.add(channel * V::BYTES))
+                            .store(dst.add(channel * V::BYTES));
+                    }
+                } else {
+                    Self::pixels(token, tile, pixel, dst);
+                }
+                if pixel == len - each {
+                    break;
+                }
+                pixel = (pixel + each).min(len - each);
+            }
+        }
+    }
+}
+
+impl<const W: usize, const N: usize> ToPixels<W, N> {
+    /// # Safety
+    /// As [`Outlined::run`].
+    #[inline(always)]
+    unsafe fn stream<V: Vector>(token: Token<V>, tile: &Tile) {
+        let (each, len, at_once) = (V::BYTES / W, tile.rows.len, STREAMED_BYTES / W);
+        let mut buffer = Buffer::<PIXELS_LINES>::NEW;
+        // The last vectors may begin earlier.
+        let room = buffer.start().wrapping_add(MOST_CHANNELS * LINE);
+        let mut lines = Lines::new(tile.dst, StoreKind::Streaming, room);
+        let stride = tile.rows.src_stride;
+        for first in (0..len).step_by(at_once) {
+            let end = len.min(first + at_once);
+            for pixel in (first..end).step_by(each) {
+                let pixel = pixel.min(len - each);
+                let at = (pixel.cast_signed() - first.cast_signed()) * (N * W).cast_signed();
+                // SAFETY: the vectors lie within the tile. Those that begin before `first` are written to the buffer
+                // earlier by less than a vector of each channel.
+                unsafe { Self::pixels(token, tile, pixel, lines.room().wrapping_offset(at)) };
+            }
+            let ahead = first.cast_signed() * stride;
+            let ahead = if stride < 0 {
+                ahead - (PLANES_AHEAD + STREAMED_BYTES).cast_signed()
+            } else {
+                ahead + PLANES_AHEAD.cast_signed()
+            };
+            let ahead = tile.src.wrapping_offset(ahead);
+            // SAFETY: the bytes have been written to the buffer, and are the next of the pixels.
+            unsafe {
+                lines.put(token, (end - first) * N * W, |at| {
+                    let (plane, at) = (at / LINE % N, at / LINE / N * LINE);
+                    ahead.wrapping_offset(
+                        plane.cast_signed() * tile.cols.src_stride + at.cast_signed(),
+                    )
+                });
+            }
+        }
+        // SAFETY: as above.
+        unsafe { lines.end() };
+    }
+
+    /// Writes one vector of each channel to pixels at `dst`, from `pixel` on. Also writes as many bytes beyond as
+    /// windows reach.
+    ///
+    /// # Safety
+    /// As [`Outlined::run`]. The pixels belong to the tile, and the written bytes are valid for writes.
+    #[inline(always)]
+    unsafe fn pixels<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize, dst: *mut u8) {
+        let stride = tile.rows.src_stride;
+        let falls = stride < 0;
+        let order = const { &Windows::<W, N>::order(false, true) };
+        // The pixel at the lowest source address.
+        let lowest = if falls { pixel + V::BYTES / W - 1 } else { pixel };
+        let src = tile.src.wrapping_offset(lowest.cast_signed() * stride);
+        // SAFETY: the caller guarantees that the pixels are valid.
+        unsafe {
+            for first in Windows::<W, N>::firsts() {
+                let mut vectors = [V::load(token, src); MOST_CHANNELS];
+                for (channel, vector) in
+                    vectors.iter_mut().enumerate().take(Windows::<W, N>::CHANNELS)
+                {
+                    let plane = (first + channel).cast_signed() * tile.cols.src_stride;
+                    let loaded = V::load(token, src.wrapping_offset(plane));
+                    *vector = if falls { loaded.reverse::<W>() } else { loaded };
+                }
+                Windows::<W, N>::transpose(&mut vectors);
+                Windows::<W, N>::shuffle(&mut vectors, order);
+                for lane in 0..V::BYTES / LANE {
+                    for (index, vector) in vectors.iter().enumerate().take(Windows::<W, N>::UNITS) {
+                        let number = Windows::<W, N>::number(lane, index) * Windows::<W, N>::PIXELS;
+                        vector.store_lane(lane, dst.add((number * N + first) * W));
+                    }
+                }
+            }
+        }
+    }
+}
