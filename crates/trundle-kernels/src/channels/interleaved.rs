@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::within_lanes::ToPixels;
 use super::{
-    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, is_within_lanes, loaded, shuffled,
+    tile_pixels,
 };
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
@@ -13,13 +14,14 @@ use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{StoreKind, Tile};
 
 /// Prefetch distance for each plane, in bytes (measured; docs/notes/kernels.md).
-const PLANES_AHEAD: usize = 2 << 10;
+pub(super) const PLANES_AHEAD: usize = 2 << 10;
 
 /// Applies if planes become the neighbours of a pixel.
-pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
-    is_pixel(width, channels)
-        && pixels * width >= LINE
+    let least = if is_within_lanes(vector_bytes) { vector_bytes } else { LINE };
+    is_pixel(width, channels, vector_bytes)
+        && pixels * width >= least
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.row_strides.1 == (channels * width).cast_signed()
         && pattern.col_strides.1 == width.cast_signed()
@@ -58,7 +60,9 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
-    if !V::SHUFFLES_FREELY {
+    // Pixels of 3 and 5 elements of 8 bytes take few shuffles, but many windows (measured; docs/notes/kernels.md).
+    let is_fast = W == 8 && matches!(N, 3 | 5);
+    if !V::SHUFFLES_FREELY && !is_fast {
         // SAFETY: the caller upholds `# Safety`.
         return unsafe { V::outlined::<ToPixels<W, N>>(token, tile) };
     }

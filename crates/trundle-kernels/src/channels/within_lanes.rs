@@ -16,15 +16,13 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::head;
+use super::deinterleaved::PIXELS_AHEAD;
+use super::interleaved::PLANES_AHEAD;
+use super::{MOST_CHANNELS, head};
 use crate::parts::lines::Lines;
 use crate::simd::{Indices, LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile};
 use crate::transpose::micro_tile::{LANE, transpose_within_lanes};
-
-/// Prefetch distance in the pixels and in each plane, in bytes, with streaming stores (measured; docs/notes/kernels.md).
-pub(super) const PIXELS_AHEAD: usize = 4 << 10;
-pub(super) const PLANES_AHEAD: usize = 2 << 10;
 
 /// The number of bytes of each plane that are assembled before they are streamed.
 const STREAMED_BYTES: usize = 512;
@@ -46,8 +44,6 @@ const PLANE_LINES: usize = STREAMED_BYTES / LINE + 2;
 
 /// The lines of a buffer for pixels.
 const PIXELS_LINES: usize = MOST_CHANNELS * (STREAMED_BYTES / LINE + 1) + 2;
-
-const MOST_CHANNELS: usize = super::MOST_CHANNELS;
 
 /// Moves pixels of N channels of W bytes to planes.
 pub(super) struct ToPlanes<const W: usize, const N: usize>;
@@ -72,14 +68,13 @@ impl<const W: usize, const N: usize> Windows<W, N> {
     const BEYOND: usize = if Self::CHANNELS < N { 0 } else { LANE - Self::PIXELS * N * W };
 
     /// For each byte of a lane of units, its position in the window, or the reverse.
-    const fn order(falls: bool, from_units: bool) -> [u8; LINE] {
+    const fn order(of_units: bool) -> [u8; LINE] {
         let mut order = [0; LINE];
         let mut at = 0;
         while at < Self::PIXELS * Self::CHANNELS * W {
             let (channel, pixel) = (at / W % Self::CHANNELS, at / W / Self::CHANNELS);
-            let after = if falls { Self::PIXELS - 1 - pixel } else { pixel };
-            let in_units = (channel * Self::PIXELS + after) * W + at % W;
-            let (to, from) = if from_units { (at, in_units) } else { (in_units, at) };
+            let in_units = (channel * Self::PIXELS + pixel) * W + at % W;
+            let (to, from) = if of_units { (at, in_units) } else { (in_units, at) };
             let mut lane = 0;
             while lane < LINE {
                 order[lane + to] = from as u8;
@@ -116,21 +111,26 @@ impl<const W: usize, const N: usize> Windows<W, N> {
         (0..N).step_by(Self::CHANNELS).map(|first| first.min(N - Self::CHANNELS))
     }
 
-    /// Returns the number of the window in lane `lane` of vector `index`.
+    /// Returns the position of a window, the one in lane `lane` of vector `index`, in bytes from the first pixel.
     #[inline(always)]
-    const fn number(lane: usize, index: usize) -> usize {
-        lane * Self::UNITS + index
+    const fn at(lane: usize, index: usize, first: usize) -> usize {
+        ((lane * Self::UNITS + index) * Self::PIXELS * N + first) * W
     }
 }
 
 impl<const W: usize, const N: usize> Outlined for ToPlanes<W, N> {
     /// # Safety
-    /// As [`KernelFn::Tile`](crate::KernelFn::Tile), for all N channels of W bytes, in ascending order, and at least one
-    /// vector of pixels.
+    /// As [`KernelFn::Tile`](crate::KernelFn::Tile), for all N channels of W bytes, and at least one vector of pixels.
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        let each = V::BYTES / W;
-        let len = tile.cols.len;
+        let risen;
+        let tile = if tile.rows.src_stride < 0 {
+            risen = tile.rising();
+            &risen
+        } else {
+            tile
+        };
+        let (each, len) = (V::BYTES / W, tile.cols.len);
         let plane =
             |channel: usize| tile.dst.wrapping_offset(channel.cast_signed() * tile.rows.dst_stride);
         // SAFETY: every vector lies within the tile's pixels and planes.
@@ -145,8 +145,8 @@ impl<const W: usize, const N: usize> Outlined for ToPlanes<W, N> {
                 head.map_or(each, |head| if head % each == 0 { each } else { head % each });
             loop {
                 let planes = Self::planes(token, tile, pixel);
-                for channel in 0..N {
-                    planes[channel].store(plane(channel).add(pixel * W));
+                for (channel, vector) in planes.into_iter().enumerate().take(N) {
+                    vector.store(plane(channel).add(pixel * W));
                 }
                 if pixel == len - each {
                     break;
@@ -212,48 +212,43 @@ impl<const W: usize, const N: usize> ToPlanes<W, N> {
     /// As [`Outlined::run`]. The pixels belong to the tile.
     #[inline(always)]
     unsafe fn planes<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize) -> [V; MOST_CHANNELS] {
-        let each = V::BYTES / W;
-        let stride = tile.cols.src_stride;
+        let (each, stride) = (V::BYTES / W, tile.cols.src_stride);
         let falls = stride < 0;
-        let order =
-            const { &[Windows::<W, N>::order(false, false), Windows::<W, N>::order(true, false)] };
-        let at = |pixel: usize| tile.src.wrapping_offset(pixel.cast_signed() * stride);
-        // The window with the first pixels, and the first in memory.
-        let window = at(if falls { pixel + Windows::<W, N>::PIXELS - 1 } else { pixel });
-        let after = if falls { pixel } else { tile.cols.len - pixel - each };
-        let mut copies = [MaybeUninit::<[u8; LINE]>::uninit(); MOST_CHANNELS + 1];
-        // SAFETY: the caller guarantees that the pixels are valid. If windows reached beyond the last pixel, the pixels
-        // are copied to a buffer first, which is longer.
+        let order = const { &Windows::<W, N>::order(false) };
+        let (lowest, beyond) =
+            if falls { (pixel + each - 1, pixel) } else { (pixel, tile.cols.len - pixel - each) };
+        let mut src = tile.src.wrapping_offset(lowest.cast_signed() * stride);
+        let mut copy = [MaybeUninit::<[u8; LINE]>::uninit(); MOST_CHANNELS + 1];
+        let copy: *mut u8 = copy.as_mut_ptr().cast();
+        // SAFETY: the caller guarantees that the pixels are valid. If windows reached beyond the last pixel in memory,
+        // they are read from a copy, which is longer.
         unsafe {
-            let window = if after * N * W < Windows::<W, N>::BEYOND {
-                let lowest = at(if falls { pixel + each - 1 } else { pixel });
-                let copy: *mut u8 = copies.as_mut_ptr().cast();
-                for channel in 0..N {
-                    V::load(token, lowest.add(channel * V::BYTES))
-                        .store(copy.add(channel * V::BYTES));
+            if beyond * N * W < Windows::<W, N>::BEYOND {
+                for at in (0..N * V::BYTES).step_by(V::BYTES) {
+                    V::load(token, src.add(at)).store(copy.add(at));
                 }
-                copy.cast_const().offset(window.offset_from(lowest))
-            } else {
-                window
-            };
+                src = copy;
+            }
             let mut planes = [V::load(token, [0; LINE].as_ptr()); MOST_CHANNELS];
             let mut done = 0;
             for first in Windows::<W, N>::firsts() {
                 let mut vectors = planes;
                 for (index, vector) in vectors.iter_mut().enumerate().take(Windows::<W, N>::UNITS) {
                     let lanes: Lanes<*const u8> = array::from_fn(|lane| {
-                        let number = Windows::<W, N>::number(lane, index) * Windows::<W, N>::PIXELS;
-                        window
-                            .wrapping_offset(number.cast_signed() * stride)
-                            .wrapping_add(first * W)
+                        src.wrapping_add(Windows::<W, N>::at(lane, index, first))
                     });
                     *vector = V::load_lanes(token, &lanes);
                 }
-                Windows::<W, N>::shuffle(&mut vectors, &order[usize::from(falls)]);
+                Windows::<W, N>::shuffle(&mut vectors, order);
                 Windows::<W, N>::transpose(&mut vectors);
-                planes[done..first + Windows::<W, N>::CHANNELS]
-                    .copy_from_slice(&vectors[done - first..Windows::<W, N>::CHANNELS]);
-                done = first + Windows::<W, N>::CHANNELS;
+                let end = first + Windows::<W, N>::CHANNELS;
+                planes[done..end].copy_from_slice(&vectors[done - first..end - first]);
+                done = end;
+            }
+            if falls {
+                for plane in &mut planes[..N] {
+                    *plane = plane.reverse::<W>();
+                }
             }
             planes
         }
@@ -344,7 +339,7 @@ impl<const W: usize, const N: usize> ToPixels<W, N> {
     unsafe fn pixels<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize, dst: *mut u8) {
         let stride = tile.rows.src_stride;
         let falls = stride < 0;
-        let order = const { &Windows::<W, N>::order(false, true) };
+        let order = const { &Windows::<W, N>::order(true) };
         // The pixel at the lowest source address.
         let lowest = if falls { pixel + V::BYTES / W - 1 } else { pixel };
         let src = tile.src.wrapping_offset(lowest.cast_signed() * stride);
@@ -363,8 +358,8 @@ impl<const W: usize, const N: usize> ToPixels<W, N> {
                 Windows::<W, N>::shuffle(&mut vectors, order);
                 for lane in 0..V::BYTES / LANE {
                     for (index, vector) in vectors.iter().enumerate().take(Windows::<W, N>::UNITS) {
-                        let number = Windows::<W, N>::number(lane, index) * Windows::<W, N>::PIXELS;
-                        vector.store_lane(lane, dst.add((number * N + first) * W));
+                        let at = Windows::<W, N>::at(lane, index, first);
+                        vector.store_lane(lane, dst.add(at));
                     }
                 }
             }

@@ -413,6 +413,8 @@ mod tests {
         interleaved: Vec<u8>,
         reversed: Vec<u8>,
         shuffled: Vec<u8>,
+        shuffled_lanes: Vec<u8>,
+        lanes: Vec<u8>,
     }
 
     fn moved<V: Vector, const W: usize>(
@@ -432,10 +434,18 @@ mod tests {
         // SAFETY: both halves have the size of a vector.
         let (a, b) = unsafe { (V::load(token, a.as_ptr()), V::load(token, b.as_ptr())) };
         let (low, high) = a.interleave::<W>(b);
+        let in_lanes = indices.map(|index| index % 16);
+        let mut lanes = vec![0; V::BYTES];
+        for (lane, to) in lanes.chunks_exact_mut(16).enumerate() {
+            // SAFETY: the part has the size of a lane.
+            unsafe { b.store_lane(lane, to.as_mut_ptr()) };
+        }
         Results {
             interleaved: store(&[low, high]),
             reversed: store(&[a.reverse::<W>()]),
             shuffled: store(&[a.shuffle::<W>(b, Indices::new(token, indices))]),
+            shuffled_lanes: store(&[a.shuffle_lanes(Indices::new(token, &in_lanes))]),
+            lanes,
         }
     }
 
@@ -453,6 +463,11 @@ mod tests {
             interleaved: lanes(0).chain(lanes(1)).collect(),
             reversed: a.rchunks_exact(W).flatten().copied().collect(),
             shuffled: indices.iter().map(|from| both[usize::from(*from)]).collect(),
+            shuffled_lanes: (0..)
+                .zip(indices)
+                .map(|(at, from)| a[at / 16 * 16 + usize::from(*from) % 16])
+                .collect(),
+            lanes: b.to_vec(),
         }
     }
 
