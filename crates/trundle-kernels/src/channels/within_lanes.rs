@@ -1,16 +1,16 @@
 //! Moves pixels by shuffles within lanes, for instruction sets whose other shuffles are slow.
 //!
-//! A *window* is 16 bytes of the pixels, from the first channel of a pixel on. A lane holds a window. A shuffle within
-//! the lane puts the elements of each channel together, as a *unit*. Then a transpose of units within lanes gives lanes
-//! of planes:
+//! A *piece* is 16 bytes of the pixels, from the first channel of a pixel on, and fills a lane. A shuffle within the lane
+//! puts the elements of each channel together, as a *unit*. Then units are transposed within lanes, which gives lanes of
+//! planes:
 //!
 //! ```text
-//! windows of 4 pixels:        r0 g0 b0 r1 .. b3 | r4 g4 b4 .. b7 | r8 ..   | r12 ..
-//! shuffled within lanes:      r0..3 g0..3 b0..3 | r4..7 g4..7 .. | r8..11  | r12..15 ..
-//! units transposed in lanes:  r0..15            | g0..15         | b0..15
+//! pieces of 4 pixels:         r0 g0 b0 r1 .. b3  | r4 g4 b4 .. b7   | r8 ..            | r12 ..
+//! shuffled within lanes:      r0..3 g0..3 b0..3  | r4..7 g4..7 ..   | r8..11 ..        | r12..15 ..
+//! units transposed in lanes:  r0..15             | g0..15           | b0..15
 //! ```
 //!
-//! Windows overlap if their pixels have fewer bytes. Planes become pixels by the reverse steps; windows are written in
+//! Pieces overlap if their pixels have fewer bytes. Planes become pixels by the reverse steps. Pieces are written in
 //! ascending order, so that each overwrites the bytes of the previous one that belong to no pixel.
 
 use std::array;
@@ -51,23 +51,23 @@ pub(super) struct ToPlanes<const W: usize, const N: usize>;
 /// Moves planes to pixels of N channels of W bytes.
 pub(super) struct ToPixels<const W: usize, const N: usize>;
 
-/// What is known of windows of pixels with N channels of W bytes.
-struct Windows<const W: usize, const N: usize>;
+/// The pieces of pixels with N channels of W bytes.
+struct Pieces<const W: usize, const N: usize>;
 
-impl<const W: usize, const N: usize> Windows<W, N> {
-    /// The number of channels that a window has of each pixel. If it is less than N, pixels have several windows.
+impl<const W: usize, const N: usize> Pieces<W, N> {
+    /// The number of channels of a pixel in a piece. If it is less than N, a pixel has several pieces.
     const CHANNELS: usize = if N < LANE / W { N } else { LANE / W };
 
     /// The number of units in a lane.
     const UNITS: usize = Self::CHANNELS.next_power_of_two();
 
-    /// The number of pixels of a window.
+    /// The number of pixels of a piece.
     const PIXELS: usize = LANE / Self::UNITS / W;
 
-    /// The number of bytes of a window beyond the end of its pixels.
+    /// The number of bytes of a piece beyond the end of its pixels.
     const BEYOND: usize = if Self::CHANNELS < N { 0 } else { LANE - Self::PIXELS * N * W };
 
-    /// For each byte of a lane of units, its position in the window, or the reverse.
+    /// For each byte of a lane of units, its position in the piece, or the reverse if `of_units`.
     const fn order(of_units: bool) -> [u8; LINE] {
         let mut order = [0; LINE];
         let mut at = 0;
@@ -85,7 +85,7 @@ impl<const W: usize, const N: usize> Windows<W, N> {
         order
     }
 
-    /// Shuffles the windows in lanes if they have several pixels.
+    /// Shuffles within lanes if pieces have several pixels. Otherwise, pieces consist of units.
     #[inline(always)]
     fn shuffle<V: Vector>(vectors: &mut [V; MOST_CHANNELS], order: &[u8; LINE]) {
         if Self::PIXELS > 1 {
@@ -95,7 +95,7 @@ impl<const W: usize, const N: usize> Windows<W, N> {
         }
     }
 
-    /// Transposes the units of vectors within lanes.
+    /// Transposes units within lanes.
     #[inline(always)]
     fn transpose<V: Vector>(vectors: &mut [V; MOST_CHANNELS]) {
         match Self::UNITS {
@@ -105,13 +105,14 @@ impl<const W: usize, const N: usize> Windows<W, N> {
         }
     }
 
-    /// Returns the first channel of each window of a pixel.
+    /// Returns the first channel of each piece of a pixel.
     #[inline(always)]
     fn firsts() -> impl Iterator<Item = usize> {
         (0..N).step_by(Self::CHANNELS).map(|first| first.min(N - Self::CHANNELS))
     }
 
-    /// Returns the position of a window, the one in lane `lane` of vector `index`, in bytes from the first pixel.
+    /// Returns the position of the piece in lane `lane` of vector `index`, in bytes from the first pixel. `first` is its
+    /// first channel.
     #[inline(always)]
     const fn at(lane: usize, index: usize, first: usize) -> usize {
         ((lane * Self::UNITS + index) * Self::PIXELS * N + first) * W
@@ -138,11 +139,9 @@ impl<const W: usize, const N: usize> Outlined for ToPlanes<W, N> {
             if tile.store == StoreKind::Streaming {
                 return Self::stream(token, tile);
             }
-            let head = head::<W>(tile.dst, len * W, tile.store);
-            let mut pixel = 0;
             // The vectors at both ends may overlap others.
-            let mut next =
-                head.map_or(each, |head| if head % each == 0 { each } else { head % each });
+            let head = head::<W>(tile.dst, len * W, tile.store).unwrap_or(0) % each;
+            let (mut pixel, mut next) = (0, if head == 0 { each } else { head });
             loop {
                 let planes = Self::planes(token, tile, pixel);
                 for (channel, vector) in planes.into_iter().enumerate().take(N) {
@@ -214,34 +213,36 @@ impl<const W: usize, const N: usize> ToPlanes<W, N> {
     unsafe fn planes<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize) -> [V; MOST_CHANNELS] {
         let (each, stride) = (V::BYTES / W, tile.cols.src_stride);
         let falls = stride < 0;
-        let order = const { &Windows::<W, N>::order(false) };
+        let order = const { &Pieces::<W, N>::order(false) };
         let (lowest, beyond) =
             if falls { (pixel + each - 1, pixel) } else { (pixel, tile.cols.len - pixel - each) };
         let mut src = tile.src.wrapping_offset(lowest.cast_signed() * stride);
         let mut copy = [MaybeUninit::<[u8; LINE]>::uninit(); MOST_CHANNELS + 1];
         let copy: *mut u8 = copy.as_mut_ptr().cast();
-        // SAFETY: the caller guarantees that the pixels are valid. If windows reached beyond the last pixel in memory,
+        // SAFETY: the caller guarantees that the pixels are valid. If pieces reached beyond the last pixel in memory,
         // they are read from a copy, which is longer.
         unsafe {
-            if beyond * N * W < Windows::<W, N>::BEYOND {
+            let zeros = V::load(token, [0; LINE].as_ptr());
+            if beyond * N * W < Pieces::<W, N>::BEYOND {
                 for at in (0..N * V::BYTES).step_by(V::BYTES) {
                     V::load(token, src.add(at)).store(copy.add(at));
                 }
+                zeros.store(copy.add(N * V::BYTES));
                 src = copy;
             }
-            let mut planes = [V::load(token, [0; LINE].as_ptr()); MOST_CHANNELS];
+            let mut planes = [zeros; MOST_CHANNELS];
             let mut done = 0;
-            for first in Windows::<W, N>::firsts() {
+            for first in Pieces::<W, N>::firsts() {
                 let mut vectors = planes;
-                for (index, vector) in vectors.iter_mut().enumerate().take(Windows::<W, N>::UNITS) {
+                for (index, vector) in vectors.iter_mut().enumerate().take(Pieces::<W, N>::UNITS) {
                     let lanes: Lanes<*const u8> = array::from_fn(|lane| {
-                        src.wrapping_add(Windows::<W, N>::at(lane, index, first))
+                        src.wrapping_add(Pieces::<W, N>::at(lane, index, first))
                     });
                     *vector = V::load_lanes(token, &lanes);
                 }
-                Windows::<W, N>::shuffle(&mut vectors, order);
-                Windows::<W, N>::transpose(&mut vectors);
-                let end = first + Windows::<W, N>::CHANNELS;
+                Pieces::<W, N>::shuffle(&mut vectors, order);
+                Pieces::<W, N>::transpose(&mut vectors);
+                let end = first + Pieces::<W, N>::CHANNELS;
                 planes[done..end].copy_from_slice(&vectors[done - first..end - first]);
                 done = end;
             }
@@ -270,7 +271,7 @@ impl<const W: usize, const N: usize> Outlined for ToPixels<W, N> {
             let mut pixel = 0;
             loop {
                 let dst = tile.dst.add(pixel * N * W);
-                if (len - pixel - each) * N * W < Windows::<W, N>::BEYOND {
+                if (len - pixel - each) * N * W < Pieces::<W, N>::BEYOND {
                     let copy: *mut u8 = copies.as_mut_ptr().cast();
                     Self::pixels(token, tile, pixel, copy);
                     for channel in 0..N {
@@ -330,8 +331,8 @@ impl<const W: usize, const N: usize> ToPixels<W, N> {
         unsafe { lines.end() };
     }
 
-    /// Writes one vector of each channel to pixels at `dst`, from `pixel` on. Also writes as many bytes beyond as
-    /// windows reach.
+    /// Writes one vector of each channel to pixels at `dst`, from `pixel` on. Also writes the bytes beyond that
+    /// the last piece has.
     ///
     /// # Safety
     /// As [`Outlined::run`]. The pixels belong to the tile, and the written bytes are valid for writes.
@@ -339,26 +340,26 @@ impl<const W: usize, const N: usize> ToPixels<W, N> {
     unsafe fn pixels<V: Vector>(token: Token<V>, tile: &Tile, pixel: usize, dst: *mut u8) {
         let stride = tile.rows.src_stride;
         let falls = stride < 0;
-        let order = const { &Windows::<W, N>::order(true) };
+        let order = const { &Pieces::<W, N>::order(true) };
         // The pixel at the lowest source address.
         let lowest = if falls { pixel + V::BYTES / W - 1 } else { pixel };
         let src = tile.src.wrapping_offset(lowest.cast_signed() * stride);
         // SAFETY: the caller guarantees that the pixels are valid.
         unsafe {
-            for first in Windows::<W, N>::firsts() {
+            for first in Pieces::<W, N>::firsts() {
                 let mut vectors = [V::load(token, src); MOST_CHANNELS];
                 for (channel, vector) in
-                    vectors.iter_mut().enumerate().take(Windows::<W, N>::CHANNELS)
+                    vectors.iter_mut().enumerate().take(Pieces::<W, N>::CHANNELS)
                 {
                     let plane = (first + channel).cast_signed() * tile.cols.src_stride;
                     let loaded = V::load(token, src.wrapping_offset(plane));
                     *vector = if falls { loaded.reverse::<W>() } else { loaded };
                 }
-                Windows::<W, N>::transpose(&mut vectors);
-                Windows::<W, N>::shuffle(&mut vectors, order);
+                Pieces::<W, N>::transpose(&mut vectors);
+                Pieces::<W, N>::shuffle(&mut vectors, order);
                 for lane in 0..V::BYTES / LANE {
-                    for (index, vector) in vectors.iter().enumerate().take(Windows::<W, N>::UNITS) {
-                        let at = Windows::<W, N>::at(lane, index, first);
+                    for (index, vector) in vectors.iter().enumerate().take(Pieces::<W, N>::UNITS) {
+                        let at = Pieces::<W, N>::at(lane, index, first);
                         vector.store_lane(lane, dst.add(at));
                     }
                 }
