@@ -60,8 +60,8 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
-    // Pixels of 3 and 5 elements of 8 bytes take few shuffles, but many windows (measured; docs/notes/kernels.md).
-    let is_fast = W == 8 && matches!(N, 3 | 5);
+    // Few shuffles: memory is slower, or as many pieces are (measured; docs/notes/kernels.md).
+    let is_fast = W == 8 && matches!(N, 3 | 5) || N <= 4 && tile.store == StoreKind::Streaming;
     if !V::SHUFFLES_FREELY && !is_fast {
         // SAFETY: the caller upholds `# Safety`.
         return unsafe { V::outlined::<ToPixels<W, N>>(token, tile) };
