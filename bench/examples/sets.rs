@@ -2,7 +2,7 @@
 //! wider set is slower than a narrower one.
 //!
 //! Usage: `sets [words]`. Only cases whose `name width sizes` contains one of the words are timed.
-#![allow(clippy::print_stdout, reason = "it is for who reads it")]
+#![allow(clippy::print_stdout, reason = "the times are for its user")]
 
 use std::hint::black_box;
 use std::time::Instant;
