@@ -219,12 +219,12 @@ catalogue! {
         "one element everywhere: rows are filled with it";
     "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
+    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
+        "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
     "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],
         "tiles of few elements, one after another: element by element";
     "reversed": rows::reversed(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [portable],
         "neighbours in the opposite order: rows are read backwards";
-    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
-        "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
     "transposed": transpose::transposed(Tile, Jumping, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
     "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [neon] [],

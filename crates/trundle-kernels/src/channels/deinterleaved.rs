@@ -3,16 +3,18 @@
 use std::array;
 use std::ops::Range;
 
+use super::within_lanes::ToPlanes;
 use super::{
-    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, is_within_lanes, loaded, shuffled,
+    tile_pixels,
 };
-use crate::elements::strided;
+use crate::elements::{small, strided};
 use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, StoreKind, Tile};
 
 /// Prefetch distance in bytes, with streaming stores (measured; docs/notes/kernels.md).
-const PIXELS_AHEAD: usize = 4 << 10;
+pub(super) const PIXELS_AHEAD: usize = 4 << 10;
 
 /// Minimum size of a plane in bytes. For shorter planes, a transpose or moving one element at a time is faster
 /// (measured; docs/notes/kernels.md).
@@ -21,15 +23,21 @@ const LEAST_PLANE_BYTES: usize = 4 * LINE;
 /// The same for elements of 4 and 8 bytes, of which a vector holds few.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
+/// The same for shuffles within lanes, in pixels.
+const LEAST_PIXELS: usize = 32;
+
 /// Applies if the elements of a pixel, in either order, become planes.
-pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
-    is_pixel(width, channels)
-        && pixels * width >= least
+    is_pixel(width, channels, vector_bytes)
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.col_strides.0.unsigned_abs() == channels * width
         && pattern.col_strides.1 == width.cast_signed()
+        && match is_within_lanes(vector_bytes) {
+            true => pixels >= LEAST_PIXELS,
+            false => pixels * width >= least && !small::applies(pattern, vector_bytes),
+        }
 }
 
 /// A tile has all channels.
@@ -63,6 +71,10 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
+    if !V::SHUFFLES_FREELY {
+        // SAFETY: the caller upholds `# Safety`.
+        return unsafe { V::outlined::<ToPlanes<W, N>>(token, tile) };
+    }
     let tile = tile.rising();
     let planes = Planes::<V, W, N, SHUFFLES> {
         src: tile.src,

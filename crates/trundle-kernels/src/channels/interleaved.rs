@@ -3,8 +3,10 @@
 use std::array;
 use std::ops::Range;
 
+use super::within_lanes::ToPixels;
 use super::{
-    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, is_within_lanes, loaded, shuffled,
+    tile_pixels,
 };
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
@@ -12,13 +14,14 @@ use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{StoreKind, Tile};
 
 /// Prefetch distance for each plane, in bytes (measured; docs/notes/kernels.md).
-const PLANES_AHEAD: usize = 2 << 10;
+pub(super) const PLANES_AHEAD: usize = 2 << 10;
 
 /// Applies if planes become the neighbours of a pixel.
-pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
-    is_pixel(width, channels)
-        && pixels * width >= LINE
+    let least = if is_within_lanes(vector_bytes) { vector_bytes } else { LINE };
+    is_pixel(width, channels, vector_bytes)
+        && pixels * width >= least
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.row_strides.1 == (channels * width).cast_signed()
         && pattern.col_strides.1 == width.cast_signed()
@@ -57,6 +60,12 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
+    // Few shuffles: memory is slower, or as many pieces are (measured; docs/notes/kernels.md).
+    let is_fast = W == 8 && matches!(N, 3 | 5) || N <= 4 && tile.store == StoreKind::Streaming;
+    if !V::SHUFFLES_FREELY && !is_fast {
+        // SAFETY: the caller upholds `# Safety`.
+        return unsafe { V::outlined::<ToPixels<W, N>>(token, tile) };
+    }
     let indices = const { &indices::<SHUFFLES>(From::Planes, N, W, V::BYTES) };
     let pixels = Pixels::<V, W, N> { token, tile };
     let (each, elements) = (V::BYTES / W, tile.rows.len * N);

@@ -13,6 +13,10 @@
 pub(crate) mod deinterleaved;
 pub(crate) mod interleaved;
 
+// Parts.
+mod within_lanes;
+
+use crate::pattern::Pattern;
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::StoreKind;
 
@@ -56,11 +60,25 @@ fn tile_pixels(width: usize, channels: usize) -> usize {
     PIXELS_BYTES / (channels * width * LINE) * LINE
 }
 
-/// Pixels are shuffled in registers if they have few channels and are smaller than a cache line.
-fn is_pixel(width: usize, channels: usize) -> bool {
+/// Whether kernels for vectors of `vector_bytes` bytes move pixels by shuffles within lanes: those for AVX2.
+fn is_within_lanes(vector_bytes: usize) -> bool {
+    vector_bytes == 32
+}
+
+/// Whether a tile is moved by shuffles within lanes, which are faster than exchanging bits of indices.
+pub(crate) fn moves_within_lanes(pattern: &Pattern, vector_bytes: usize) -> bool {
+    is_within_lanes(vector_bytes)
+        && (deinterleaved::applies(pattern, vector_bytes)
+            || interleaved::applies(pattern, vector_bytes))
+}
+
+/// Pixels are shuffled in registers if they have few channels and are smaller than a cache line. Shuffles within lanes
+/// also move pixels of a whole line.
+fn is_pixel(width: usize, channels: usize, vector_bytes: usize) -> bool {
+    let most = if is_within_lanes(vector_bytes) { LINE } else { LINE - 1 };
     matches!(width, 1 | 2 | 4 | 8)
         && (2..=MOST_CHANNELS).contains(&channels)
-        && channels * width < LINE
+        && channels * width <= most
 }
 
 /// The shuffle indices, N - 1 for each of N vectors. The first two source vectors are shuffled, then the result with

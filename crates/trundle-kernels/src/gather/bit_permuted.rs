@@ -4,6 +4,7 @@
 use std::mem::MaybeUninit;
 
 use super::tables::{GatherTile, Offset, Tables};
+use crate::channels;
 use crate::elements::copy::by_width;
 use crate::pattern::Pattern;
 use crate::simd::{Indices, LINE, Token, Vector};
@@ -18,7 +19,7 @@ pub(crate) use crate::elements::strided::tile;
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// Applies if a tile of two loops would be small, there are more than two loops, and the innermost loops of two
+/// Applies if a tile of two loops would be small and is not moved by shuffles within lanes, there are more than two loops, and the innermost loops of two
 /// iterations fill a register in the source and in the destination.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
@@ -28,6 +29,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8 | 16)
         && width << bits.0.min(bits.1) >= vector_bytes
         && is_small(lens)
+        && !channels::moves_within_lanes(pattern, vector_bytes)
         && (is_small(tile)
             || tile.0 * width < LEAST_PLAIN_ROW_BYTES
             || !transposed::applies(pattern, vector_bytes))

@@ -74,7 +74,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
             unsafe {
                 part.make(token, lines.room(), &mut scratch);
                 let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
-                lines.put(token, part.bytes(), ahead);
+                lines.put(token, part.bytes(), |at| ahead.wrapping_add(at));
             }
         }
     }

@@ -29,8 +29,8 @@ impl Lines {
         self.made.wrapping_add(self.full)
     }
 
-    /// Adds `bytes` bytes at [`Lines::room`] and writes all complete lines. Prefetches as many source lines from
-    /// `ahead` on.
+    /// Adds `bytes` bytes at [`Lines::room`] and writes all complete lines. Prefetches the line at
+    /// `ahead` of the position of each line, counted from the start of the first one.
     ///
     /// # Safety
     /// The bytes are at [`Lines::room`], and the next bytes of the destination are valid for writes.
@@ -39,7 +39,7 @@ impl Lines {
         &mut self,
         token: Token<V>,
         bytes: usize,
-        ahead: *const u8,
+        ahead: impl Fn(usize) -> *const u8,
     ) {
         self.full += bytes;
         let whole = self.full / LINE * LINE;
@@ -52,7 +52,7 @@ impl Lines {
                 self.put_part(LINE);
             }
             for at in (self.skip.next_multiple_of(LINE)..whole).step_by(LINE) {
-                V::prefetch(ahead.wrapping_add(at));
+                V::prefetch(ahead(at));
                 let (from, to) = (self.made.add(at), self.dst.add(at));
                 match self.store {
                     StoreKind::Streaming => stream_line(token, from, to),

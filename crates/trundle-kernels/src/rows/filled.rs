@@ -269,14 +269,14 @@ unsafe fn put_together<V: Vector>(
                 made += behind;
             }
             if made >= TOGETHER_BYTES || behind > LINE {
-                lines.put(token, made, src.wrapping_offset(ahead));
+                lines.put(token, made, |at| src.wrapping_offset(ahead).wrapping_add(at));
                 made = 0;
             }
             if behind > LINE {
                 put_filling(token, &mut lines, filling, behind);
             }
         }
-        lines.put(token, made, tile.src);
+        lines.put(token, made, |at| tile.src.wrapping_add(at));
         lines.end();
     }
 }
@@ -298,7 +298,7 @@ unsafe fn put_filling<V: Vector>(
         // SAFETY: the filling and the space have so many bytes, which come next in the destination.
         unsafe {
             filling.store(token, lines.room(), now);
-            lines.put(token, now, from);
+            lines.put(token, now, |at| from.wrapping_add(at));
         }
         bytes -= now;
     }

@@ -15,6 +15,7 @@ const LATER: [u8; 32] = each!(index in 32 => if index < 16 { index as u8 } else 
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
+    const SHUFFLES_FREELY: bool = false;
 
     type Mask = __m256i;
 
@@ -64,6 +65,18 @@ impl Vector for Avx2 {
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid.
         unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn store_lane(self, lane: usize, dst: *mut u8) {
+        // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid.
+        unsafe {
+            let lane = match lane {
+                0 => _mm256_castsi256_si128(self.0),
+                _ => _mm256_extracti128_si256::<1>(self.0),
+            };
+            _mm_storeu_si128(dst.cast(), lane);
+        }
     }
 
     #[inline(always)]
@@ -237,6 +250,12 @@ impl Vector for Avx2 {
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             }
         })
+    }
+
+    #[inline(always)]
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self {
+        // SAFETY: the vector proves AVX2.
+        Avx2(unsafe { _mm256_shuffle_epi8(self.0, indices.0.0) })
     }
 
     #[inline(never)]

@@ -249,6 +249,12 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         })
     }
 
+    #[inline(always)]
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self {
+        // SAFETY: the vector proves AVX-512BW.
+        Avx512(unsafe { _mm512_shuffle_epi8(self.0, indices.0.0) })
+    }
+
     // No kernel for VBMI has outlined parts, so the instructions of VBMI are not enabled here.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -40,7 +40,7 @@ pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
 
 use crate::Tile;
-use crate::elements::copy::up_to_line;
+use crate::elements::copy::{copy, up_to_line};
 
 /// The instruction sets of kernels. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,6 +171,9 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one at a time.
     const HAS_SHUFFLE: bool = true;
 
+    /// Whether [`Vector::shuffle`] takes few instructions. If not, shuffles within lanes are faster.
+    const SHUFFLES_FREELY: bool = true;
+
     /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists ordinary ones.
     const STREAMS: bool = true;
 
@@ -201,6 +204,21 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// The bytes are valid for writes.
     unsafe fn store(self, dst: *mut u8);
+
+    /// Writes block `lane` of 16 bytes.
+    ///
+    /// # Safety
+    /// The 16 bytes are valid for writes.
+    #[inline(always)]
+    unsafe fn store_lane(self, lane: usize, dst: *mut u8) {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
+        let start: *mut u8 = buffer.as_mut_ptr().cast();
+        // SAFETY: a vector is at most a line; the caller guarantees that the destination is valid.
+        unsafe {
+            self.store(start);
+            copy::<16>(start.add(lane * 16), dst);
+        }
+    }
 
     /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]. The other bytes are unspecified.
     ///
@@ -298,6 +316,9 @@ pub(crate) trait Vector: Copy {
     /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
+    /// Returns, in each block of 16 bytes, its own bytes at `indices`, which are below 16.
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self;
+
     /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
     ///
     /// # Safety
@@ -392,6 +413,8 @@ mod tests {
         interleaved: Vec<u8>,
         reversed: Vec<u8>,
         shuffled: Vec<u8>,
+        shuffled_lanes: Vec<u8>,
+        lanes: Vec<u8>,
     }
 
     fn moved<V: Vector, const W: usize>(
@@ -411,10 +434,18 @@ mod tests {
         // SAFETY: both halves have the size of a vector.
         let (a, b) = unsafe { (V::load(token, a.as_ptr()), V::load(token, b.as_ptr())) };
         let (low, high) = a.interleave::<W>(b);
+        let in_lanes = indices.map(|index| index % 16);
+        let mut lanes = vec![0; V::BYTES];
+        for (lane, to) in lanes.chunks_exact_mut(16).enumerate() {
+            // SAFETY: the part has the size of a lane.
+            unsafe { b.store_lane(lane, to.as_mut_ptr()) };
+        }
         Results {
             interleaved: store(&[low, high]),
             reversed: store(&[a.reverse::<W>()]),
             shuffled: store(&[a.shuffle::<W>(b, Indices::new(token, indices))]),
+            shuffled_lanes: store(&[a.shuffle_lanes(Indices::new(token, &in_lanes))]),
+            lanes,
         }
     }
 
@@ -432,6 +463,11 @@ mod tests {
             interleaved: lanes(0).chain(lanes(1)).collect(),
             reversed: a.rchunks_exact(W).flatten().copied().collect(),
             shuffled: indices.iter().map(|from| both[usize::from(*from)]).collect(),
+            shuffled_lanes: (0..)
+                .zip(indices)
+                .map(|(at, from)| a[at / 16 * 16 + usize::from(*from) % 16])
+                .collect(),
+            lanes: b.to_vec(),
         }
     }
 

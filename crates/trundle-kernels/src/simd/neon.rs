@@ -123,6 +123,12 @@ impl Vector for Neon {
         Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), indices.0.0) })
     }
 
+    #[inline(always)]
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self {
+        // SAFETY: the vector proves NEON.
+        Neon(unsafe { vqtbl1q_u8(self.0, indices.0.0) })
+    }
+
     #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {

@@ -72,6 +72,11 @@ impl Vector for Portable {
         }))
     }
 
+    #[inline(always)]
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self {
+        self.shuffle::<1>(self, indices)
+    }
+
     #[inline(never)]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the caller upholds the `# Safety` of the part.
