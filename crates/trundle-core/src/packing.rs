@@ -76,8 +76,14 @@ impl Packing {
     }
 
     /// The number of elements of a group.
+    #[inline]
     pub const fn group(self) -> usize {
-        self.group_bytes() * 8 / self.bits()
+        // The compiler divides by a power of two with a shift.
+        1 << match self.bits {
+            4 => 1,
+            2 | 6 => 2,
+            _ => 3,
+        }
     }
 
     /// The number of bytes of a group.
@@ -89,6 +95,7 @@ impl Packing {
     ///
     /// An incomplete last group takes only the bytes that its elements need, but all three if it is
     /// [split](BitOrder::Split).
+    #[inline]
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {
