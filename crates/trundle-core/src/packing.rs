@@ -66,11 +66,13 @@ impl Packing {
     }
 
     /// The number of bits of an element.
+    #[inline]
     pub const fn bits(self) -> usize {
         self.bits as usize
     }
 
     /// The order of the bits of the elements in a group.
+    #[inline]
     pub const fn order(self) -> BitOrder {
         self.order
     }
@@ -87,6 +89,7 @@ impl Packing {
     }
 
     /// The number of bytes of a group.
+    #[inline]
     pub const fn group_bytes(self) -> usize {
         if self.bits.is_multiple_of(3) { 3 } else { 1 }
     }

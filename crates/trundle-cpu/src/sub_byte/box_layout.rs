@@ -1,8 +1,8 @@
 //! How the elements of a box are kept in scratch, and reordered there.
 
 use trundle_core::{IndexMap, Layout, Move, Packing, Result, Shape};
-use trundle_kernels::{AffineLoop, StoreKind};
 use trundle_kernels::simd::LINE;
+use trundle_kernels::{AffineLoop, StoreKind};
 
 use super::box_runs::{BoxRuns, copied_strides, in_order};
 use super::groups;
@@ -61,8 +61,8 @@ impl Form {
             (!ends || each.len.is_multiple_of(group))
                 && (innermost.1 == Some(at) || each.dst_stride % group.cast_signed() == 0)
         };
-        let is_reordered = innermost.0 != innermost.1
-            || innermost.0.is_some_and(|at| loops[at].src_stride < 0);
+        let is_reordered =
+            innermost.0 != innermost.1 || innermost.0.is_some_and(|at| loops[at].src_stride < 0);
         let is_direct = keeps
             && is_reordered
             && dst_offset % group.cast_signed() == 0
@@ -136,7 +136,10 @@ pub(super) enum Within {
     Kept,
     Reversed,
     /// The rows of one matrix are `pitch` bytes apart.
-    Transposed { pitch: usize, backwards: bool },
+    Transposed {
+        pitch: usize,
+        backwards: bool,
+    },
 }
 
 impl BoxLayout {

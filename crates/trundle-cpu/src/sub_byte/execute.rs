@@ -1,6 +1,7 @@
 //! Runs a plan for packed elements.
 
 use trundle_core::Packing;
+use trundle_kernels::Simd;
 
 use super::box_layout::{BoxLayout, Within};
 use super::box_runs::Run;
@@ -37,7 +38,7 @@ pub(crate) unsafe fn run_parts(
                 unsafe {
                     match &packed.steps[part.step] {
                         SubByteStep::Boxes(boxes) => {
-                            move_box(packing, &boxes.unit(unit), buffers, scratch);
+                            move_box(packing, packed.simd, &boxes.unit(unit), buffers, scratch);
                         }
                         SubByteStep::Rows(rows) => {
                             rows.run(packing, unit, buffers, scratch, cancellation);
@@ -54,7 +55,13 @@ pub(crate) unsafe fn run_parts(
 
 /// # Safety
 /// As [`run_parts`], for the elements of the box.
-unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {
+unsafe fn move_box(
+    packing: Packing,
+    simd: Simd,
+    at: &At<'_>,
+    buffers: Buffers<'_>,
+    scratch: &mut Scratch,
+) {
     let BoxLayout { group, read: from, written: to, within, between, is_direct, bytes } = at.layout;
     let is_copied = |from: usize, to: usize| {
         packing.group_bytes() == 1 || from % packing.group() == to % packing.group()
@@ -78,20 +85,27 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         return;
     }
     let (read, written) = (&mut scratch.read[..bytes.0], &mut scratch.written[..bytes.1]);
+    // Groups are transposed as soon as all of their rows are in the first-level cache.
+    let mut done = 0;
     from.for_each_run(at.src, |Run { first, copied, ahead }| {
         prefetch_run(packing, buffers.src.as_ptr(), ahead, from.run);
-        if *group > 1 {
-            // SAFETY: the copy has space for the run, and only this call writes it.
-            unsafe { runs::copy(packing, buffers.src, first, read.as_mut_ptr(), copied, from.run) };
-        } else {
-            runs::unpack(packing, buffers.src, first, &mut read[copied..copied + from.run]);
+        if *group == 1 {
+            return runs::unpack(packing, buffers.src, first, &mut read[copied..copied + from.run]);
         }
+        if let Within::Transposed { pitch, backwards } = *within
+            && copied / group >= done + group * pitch
+        {
+            groups::transpose(packing, simd, &mut read[done..copied / group], pitch, backwards);
+            done = copied / group / (group * pitch) * (group * pitch);
+        }
+        // SAFETY: the copy has space for the run, and only this call writes it.
+        unsafe { runs::copy(packing, buffers.src, first, read.as_mut_ptr(), copied, from.run) };
     });
     match *within {
         Within::Kept => {}
-        Within::Reversed => groups::reverse(packing, read),
+        Within::Reversed => groups::reverse(packing, simd, read),
         Within::Transposed { pitch, backwards } => {
-            groups::transpose(packing, read, pitch, backwards);
+            groups::transpose(packing, simd, &mut read[done..], pitch, backwards);
         }
     }
     let moved = match between {

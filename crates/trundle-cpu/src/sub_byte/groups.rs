@@ -1,6 +1,7 @@
 //! Operations on bytes that each hold a group of elements of 1, 2 or 4 bits.
 
 use trundle_core::{BitOrder, Packing};
+use trundle_kernels::Simd;
 
 /// Size in bytes of the blocks that [`transpose`] moves through registers.
 pub(super) const BLOCK: usize = 32;
@@ -39,8 +40,34 @@ fn each_shifted(src: &[u8], dst: &mut [u8], of: impl Fn(u64, u64) -> u64) {
     }
 }
 
-/// Reverses the order of the elements within each byte.
-pub(super) fn reverse(packing: Packing, groups: &mut [u8]) {
+/// Defines a function that calls `$inner`, compiled with the vectors of the instruction set.
+macro_rules! vectorized {
+    ($(#[$doc:meta])* fn $name:ident = $inner:ident($($argument:ident: $type:ty),*)) => {
+        $(#[$doc])*
+        pub(super) fn $name(packing: Packing, simd: Simd, $($argument: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn with_avx2(packing: Packing, $($argument: $type),*) {
+                $inner(packing, $($argument),*);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if simd >= Simd::Avx2 {
+                // SAFETY: the machine has the set of its plan, which includes AVX2.
+                return unsafe { with_avx2(packing, $($argument),*) };
+            }
+            let _ = simd;
+            $inner(packing, $($argument),*);
+        }
+    };
+}
+
+vectorized! {
+    /// Reverses the order of the elements within each byte.
+    fn reverse = reverse_any(groups: &mut [u8])
+}
+
+#[inline(always)]
+fn reverse_any(packing: Packing, groups: &mut [u8]) {
     match packing.bits() {
         1 => reverse_elements::<1>(groups),
         2 => reverse_elements::<2>(groups),
@@ -48,6 +75,7 @@ pub(super) fn reverse(packing: Packing, groups: &mut [u8]) {
     }
 }
 
+#[inline(always)]
 fn reverse_elements<const BITS: usize>(groups: &mut [u8]) {
     let reversed = |word: u64| {
         HALVES.into_iter().fold(word, |word, (bits, low)| {
@@ -59,12 +87,17 @@ fn reverse_elements<const BITS: usize>(groups: &mut [u8]) {
     rest.iter_mut().for_each(|byte| *byte = reversed(u64::from(*byte)) as u8);
 }
 
-/// Transposes matrices of elements. The rows of a matrix are `pitch` bytes apart, a multiple of [`BLOCK`], and there
-/// are as many as a byte has elements. Byte i of all rows together is a square of elements, which is transposed: its
-/// row j becomes byte i of row j.
-///
-/// `backwards` says whether the rows are numbered from the last one on.
-pub(super) fn transpose(packing: Packing, matrices: &mut [u8], pitch: usize, backwards: bool) {
+vectorized! {
+    /// Transposes matrices of elements. The rows of a matrix are `pitch` bytes apart, a multiple of [`BLOCK`], and there
+    /// are as many as a byte has elements. Byte i of all rows together is a square of elements, which is transposed: its
+    /// row j becomes byte i of row j.
+    ///
+    /// `backwards` says whether the rows are numbered from the last one on.
+    fn transpose = transpose_any(matrices: &mut [u8], pitch: usize, backwards: bool)
+}
+
+#[inline(always)]
+fn transpose_any(packing: Packing, matrices: &mut [u8], pitch: usize, backwards: bool) {
     // In the other order of bits, rows and elements are both numbered from the end.
     let is_high_first = packing.order() == BitOrder::HighFirst;
     let reversed = (is_high_first != backwards, is_high_first);
@@ -76,11 +109,7 @@ pub(super) fn transpose(packing: Packing, matrices: &mut [u8], pitch: usize, bac
 }
 
 #[inline(always)]
-fn transpose_squares<const SIDE: usize>(
-    matrices: &mut [u8],
-    pitch: usize,
-    reversed: (bool, bool),
-) {
+fn transpose_squares<const SIDE: usize>(matrices: &mut [u8], pitch: usize, reversed: (bool, bool)) {
     let at = |row: usize, reversed| pitch * if reversed { SIDE - 1 - row } else { row };
     for matrix in matrices.chunks_exact_mut(SIDE * pitch) {
         for block in (0..pitch).step_by(BLOCK) {
@@ -110,18 +139,18 @@ fn exchange_bits<const SIDE: usize>(rows: &mut [[u64; BLOCK / 8]; SIDE]) {
         let bits = distance * 8 / SIDE;
         let low = HALVES[bits.ilog2() as usize].1;
         for first in (0..SIDE).filter(|row| row & distance == 0) {
-            for word in 0..BLOCK / 8 {
-                let (a, b) = (rows[first][word], rows[first + distance][word]);
-                rows[first][word] = a & low | (b & low) << bits;
-                rows[first + distance][word] = a >> bits & low | b & !low;
-            }
+            let (a, b) = (rows[first], rows[first + distance]);
+            rows[first] = std::array::from_fn(|word| a[word] & low | (b[word] & low) << bits);
+            rows[first + distance] =
+                std::array::from_fn(|word| a[word] >> bits & low | b[word] & !low);
         }
         distance *= 2;
     }
 }
 
 /// Distances within a byte, and the bits that have a partner at this distance above them.
-const HALVES: [(usize, u64); 3] = [(1, each_byte(0x55)), (2, each_byte(0x33)), (4, each_byte(0x0f))];
+const HALVES: [(usize, u64); 3] =
+    [(1, each_byte(0x55)), (2, each_byte(0x33)), (4, each_byte(0x0f))];
 
 const fn each_byte(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])

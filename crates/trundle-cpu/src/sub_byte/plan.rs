@@ -3,7 +3,7 @@
 use std::fmt;
 
 use trundle_core::{Block, Move, Packing};
-use trundle_kernels::{AffineLoop, StoreKind};
+use trundle_kernels::{AffineLoop, Simd, StoreKind};
 
 use super::box_layout::{BoxLayout, Form};
 use super::box_runs::affine_loops;
@@ -14,9 +14,12 @@ use crate::parts::Units;
 use crate::threads::threads_for;
 use crate::tiles::{TilePlan, store_of, uncut};
 
-/// Minimum number of contiguous elements of a box in source and destination: several cache lines, so that incomplete
-/// ones take little time.
+/// Minimum length of contiguous elements of a box in source and destination, in bytes of scratch: several cache lines,
+/// so that incomplete ones take little time.
 const LEAST_RUN: usize = 512;
+
+/// Minimum number of boxes per thread, if boxes could be smaller.
+const LEAST_BOXES: usize = 8;
 
 /// Approximate size of the copies of a box in bytes, which stay in the second-level cache.
 const BOX: usize = 256 << 10;
@@ -27,6 +30,7 @@ const BYTES_EACH: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
+    pub(super) simd: Simd,
     pub(crate) steps: Vec<SubByteStep>,
     /// Size of the largest copy in bytes.
     pub(super) scratch_bytes: usize,
@@ -98,10 +102,9 @@ impl SubByteSteps {
         let blocks = work.blocks().iter().flat_map(uncut);
         let store = store_of(work.moved_bytes(), machine);
         let common = Common { width, packing, store, machine };
-        let steps: Vec<SubByteStep> =
-            blocks.map(|block| SubByteStep::of(&block, common)).collect();
+        let steps: Vec<SubByteStep> = blocks.map(|block| SubByteStep::of(&block, common)).collect();
         let scratch_bytes = steps.iter().map(SubByteStep::scratch_bytes).max().unwrap_or(0);
-        SubByteSteps { packing, steps, scratch_bytes }
+        SubByteSteps { packing, simd: machine.simd, steps, scratch_bytes }
     }
 }
 
@@ -159,7 +162,7 @@ impl Boxes {
             loops.push(AffineLoop { len: width, src_stride: 1, dst_stride: 1 });
         }
         let form = Form::of(&loops, block.dst_offset, packing, store);
-        let pieces = pieces(&loops, BOX * form.group);
+        let pieces = pieces(&loops, form.group, machine.threads);
         let is_cut = |at: &usize| !loops[*at].len.is_multiple_of(pieces[*at]);
         let cut: Vec<usize> = (0..loops.len()).filter(is_cut).collect();
         let layouts = (0..1 << cut.len()).map(|number: usize| {
@@ -205,7 +208,8 @@ impl Boxes {
 }
 
 /// Chooses the lengths of the pieces: for long runs in source and destination, and for enough elements per box.
-fn pieces(loops: &[AffineLoop], most: usize) -> Vec<usize> {
+/// `group` is the number of elements per byte of scratch.
+fn pieces(loops: &[AffineLoop], group: usize, threads: usize) -> Vec<usize> {
     let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
         order.sort_by_key(|at| stride(&loops[*at]).abs());
@@ -213,14 +217,21 @@ fn pieces(loops: &[AffineLoop], most: usize) -> Vec<usize> {
     };
     let orders = [by_nearness(|each| each.src_stride), by_nearness(|each| each.dst_stride)];
     let mut best = vec![1; loops.len()];
-    let mut run = LEAST_RUN;
+    let most = BOX * group;
+    let elements = loops.iter().map(|each| each.len).product::<usize>();
+    let is_few = |run: usize| elements / (run * run) < LEAST_BOXES * threads;
+    let mut run = LEAST_RUN * group;
+    while run > LEAST_RUN && is_few(run) {
+        run /= 2;
+    }
+    let least = run;
     loop {
         let mut pieces = vec![1; loops.len()];
         for order in &orders {
             reach(order, run, loops, &mut pieces);
         }
         let elements: usize = pieces.iter().product();
-        if run > LEAST_RUN && elements > 2 * most {
+        if run > least && elements > 2 * most {
             return best;
         }
         if elements >= most / 2 || run >= most {

@@ -210,7 +210,8 @@ impl Rows {
         let lane_stride = row.table.strides.last().copied().unwrap_or(0);
         // The lowest and the highest source position, in rows.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
-        let entries = (0..count.cast_signed()).map(|lane| unit.entry.wrapping_add_signed(lane * lane_stride));
+        let entries =
+            (0..count.cast_signed()).map(|lane| unit.entry.wrapping_add_signed(lane * lane_stride));
         for entry in entries {
             let length = row.table.lengths[entry];
             let cut = row.cut(length);

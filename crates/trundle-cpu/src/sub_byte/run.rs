@@ -106,7 +106,32 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
 ///
 /// # Safety
 /// As [`pack`], for the elements from `to` on.
+#[inline]
 pub(super) unsafe fn copy(
+    packing: Packing,
+    src: &[u8],
+    from: usize,
+    dst: *mut u8,
+    to: usize,
+    len: usize,
+) {
+    if (from | to | len).is_multiple_of(packing.group()) {
+        let src = &src[packing.bytes(from)..][..packing.bytes(len)];
+        // SAFETY: the bytes hold no other elements, and a shared slice cannot overlap memory that is written.
+        unsafe {
+            dst.add(packing.bytes(to)).copy_from_nonoverlapping(src.as_ptr(), src.len());
+        }
+    } else {
+        // SAFETY: `copy_parts` has the contract of this function.
+        unsafe { copy_parts(packing, src, from, dst, to, len) };
+    }
+}
+
+/// Does the same as [`copy`] for elements that begin or end within a group.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_parts(
     packing: Packing,
     src: &[u8],
     from: usize,
@@ -190,7 +215,9 @@ mod tests {
                         // SAFETY: the buffer holds the elements.
                         unsafe { pack(packing, &elements, dst.as_mut_ptr(), to) };
                         assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
-                        if packing.group_bytes() == 1 || from % packing.group() == to % packing.group() {
+                        if packing.group_bytes() == 1
+                            || from % packing.group() == to % packing.group()
+                        {
                             let mut dst = before.clone();
                             // SAFETY: the buffer holds the elements.
                             unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };
