@@ -68,15 +68,15 @@ unsafe fn move_box(
     };
     if between.is_none() && from == to && from.run >= packing.group() {
         // The box has the same runs in source and destination.
-        let copy = &mut scratch.read[..from.run];
         let apart = at.dst - at.src;
         from.for_each_run(at.src, |Run { first, .. }| {
             let to = first.wrapping_add_signed(apart);
             // SAFETY: the run is part of the box, which only this call writes.
             unsafe {
                 if is_copied(first, to) {
-                    runs::copy(packing, buffers.src, first, buffers.dst, to, copy.len());
+                    runs::copy(packing, buffers.src, first, buffers.dst, to, from.run);
                 } else {
+                    let copy = &mut scratch.read[..from.run];
                     runs::unpack(packing, buffers.src, first, copy);
                     runs::pack(packing, copy, buffers.dst, to);
                 }

@@ -217,11 +217,10 @@ fn pieces(loops: &[AffineLoop], group: usize, threads: usize) -> Vec<usize> {
     };
     let orders = [by_nearness(|each| each.src_stride), by_nearness(|each| each.dst_stride)];
     let mut best = vec![1; loops.len()];
-    let most = BOX * group;
-    let elements = loops.iter().map(|each| each.len).product::<usize>();
-    let is_few = |run: usize| elements / (run * run) < LEAST_BOXES * threads;
+    let share = loops.iter().map(|each| each.len).product::<usize>() / (LEAST_BOXES * threads);
+    let most = (2 * BOX * group).min(share);
     let mut run = LEAST_RUN * group;
-    while run > LEAST_RUN && is_few(run) {
+    while run > LEAST_RUN && run * run > share {
         run /= 2;
     }
     let least = run;
@@ -231,10 +230,10 @@ fn pieces(loops: &[AffineLoop], group: usize, threads: usize) -> Vec<usize> {
             reach(order, run, loops, &mut pieces);
         }
         let elements: usize = pieces.iter().product();
-        if run > least && elements > 2 * most {
+        if run > least && elements > most {
             return best;
         }
-        if elements >= most / 2 || run >= most {
+        if elements >= most / 4 || run >= most {
             return pieces;
         }
         (best, run) = (pieces, 2 * run);
