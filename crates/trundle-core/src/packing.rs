@@ -66,21 +66,30 @@ impl Packing {
     }
 
     /// The number of bits of an element.
+    #[inline]
     pub const fn bits(self) -> usize {
         self.bits as usize
     }
 
     /// The order of the bits of the elements in a group.
+    #[inline]
     pub const fn order(self) -> BitOrder {
         self.order
     }
 
     /// The number of elements of a group.
+    #[inline]
     pub const fn group(self) -> usize {
-        self.group_bytes() * 8 / self.bits()
+        // The compiler divides by a power of two with a shift.
+        1 << match self.bits {
+            4 => 1,
+            2 | 6 => 2,
+            _ => 3,
+        }
     }
 
     /// The number of bytes of a group.
+    #[inline]
     pub const fn group_bytes(self) -> usize {
         if self.bits.is_multiple_of(3) { 3 } else { 1 }
     }
@@ -89,6 +98,7 @@ impl Packing {
     ///
     /// An incomplete last group takes only the bytes that its elements need, but all three if it is
     /// [split](BitOrder::Split).
+    #[inline]
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {

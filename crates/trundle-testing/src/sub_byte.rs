@@ -260,7 +260,7 @@ fn sweep() -> Vec<Case> {
         lengths: (0..lanes).map(|lane| lane * 7 % 40).collect(),
     };
     let mut cases = Vec::new();
-    let shapes: [(&[usize], Vec<PlainOp>); 20] = [
+    let shapes: [(&[usize], Vec<PlainOp>); 25] = [
         (&[300, 517], vec![transpose(&[])]),
         (&[264, 512], vec![transpose(&[])]),
         (&[7, 1003], vec![transpose(&[])]),
@@ -274,6 +274,11 @@ fn sweep() -> Vec<Case> {
         (&[40, 77], vec![roll(&[3, -5], &[0, 1])]),
         (&[40, 77], vec![flip(&[1])]),
         (&[40, 77], vec![flip(&[0]), transpose(&[])]),
+        (&[141, 77], vec![flip(&[0, 1]), transpose(&[])]),
+        (&[264, 512], vec![flip(&[0]), transpose(&[])]),
+        (&[264, 512], vec![flip(&[1]), transpose(&[])]),
+        (&[72, 5, 136], vec![transpose(&[])]),
+        (&[40, 72], vec![flip(&[1])]),
         (&[70_000], vec![]),
         (&[6, 33, 4], vec![reverse(1, 24)]),
         (&[6, 33, 4], vec![reverse(1, 24), transpose(&[2, 0, 1])]),

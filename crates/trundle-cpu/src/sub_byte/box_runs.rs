@@ -2,55 +2,64 @@
 
 use std::cmp::Reverse;
 
-use trundle_core::{Block, Layout, Loop, Result, Shape};
+use trundle_core::{Block, Loop};
 use trundle_kernels::AffineLoop;
 
-/// The elements of a box in one tensor, as loops over contiguous runs by ascending address. The unpacked copy has them
-/// in the same order, without gaps.
+/// The elements of a box in one tensor, as loops over contiguous runs by ascending address. The copy of the box has the
+/// runs in the same order, with gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoxRuns {
     /// Position of the lowest element relative to index 0 of every loop: 0 or negative.
     lowest: isize,
+    /// Position of the lowest element in the copy.
+    first_copied: usize,
     /// The loops around the runs, outermost first.
     loops: Vec<Steps>,
     pub(super) run: usize,
-    /// Number of different elements of the box.
-    pub(super) elements: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Steps {
     len: usize,
     stride: isize,
+    copied_stride: usize,
 }
 
 impl BoxRuns {
-    pub(super) fn of(strides: &[isize], extents: &[usize]) -> BoxRuns {
+    /// `copied_strides` are the distances between neighbours in the copy.
+    pub(super) fn of(
+        strides: &[isize],
+        extents: &[usize],
+        copied_strides: &[usize],
+        first_copied: usize,
+    ) -> BoxRuns {
         let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
         let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
-        let mut loops: Vec<Steps> = in_order(strides, extents)
-            .map(|at| Steps { len: extents[at], stride: strides[at].abs() })
-            .collect();
+        let steps = |at: usize| {
+            let (len, stride) = (extents[at], strides[at].abs());
+            Steps { len, stride, copied_stride: copied_strides[at] }
+        };
+        let mut loops: Vec<Steps> = in_order(strides, extents).map(steps).collect();
         loops.dedup_by(|inner, outer| {
-            let continues = outer.stride == inner.stride * inner.len.cast_signed();
+            let continues = outer.stride == inner.stride * inner.len.cast_signed()
+                && outer.copied_stride == inner.copied_stride * inner.len;
             if continues {
                 *outer = Steps { len: outer.len * inner.len, ..*inner };
             }
             continues
         });
-        let elements = loops.iter().map(|each| each.len).product();
-        let run = loops.pop_if(|innermost| innermost.stride == 1).map_or(1, |run| run.len);
-        BoxRuns { lowest, loops, run, elements }
+        let is_run = |innermost: &mut Steps| innermost.stride == 1 && innermost.copied_stride == 1;
+        let run = loops.pop_if(is_run).map_or(1, |run| run.len);
+        BoxRuns { lowest, first_copied, loops, run }
     }
 
     /// Calls `visit` for each run of the box. `origin` is the position of index 0 of every loop.
     pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
-        let mut copied = 0;
         let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
-        visit_runs(&self.loops, origin + self.lowest, &mut |first| {
+        let lowest = (origin + self.lowest, self.first_copied);
+        visit_runs(&self.loops, lowest, &mut |first, copied| {
             let ahead = (first + AHEAD * apart).unsigned_abs();
             visit(Run { first: first.unsigned_abs(), copied, ahead });
-            copied += self.run;
         });
     }
 }
@@ -77,33 +86,41 @@ pub(super) struct Run {
 /// Prefetch distance in runs, which are too far apart for hardware prefetchers.
 pub(super) const AHEAD: isize = 8;
 
-fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
-    let Some((outer, inner)) = loops.split_first() else { return visit(first) };
-    for i in 0..outer.len.cast_signed() {
-        visit_runs(inner, first + i * outer.stride, visit);
+fn visit_runs(
+    loops: &[Steps],
+    (first, copied): (isize, usize),
+    visit: &mut impl FnMut(isize, usize),
+) {
+    let Some((outer, inner)) = loops.split_first() else { return visit(first, copied) };
+    for i in 0..outer.len {
+        let lowest = (first + i.cast_signed() * outer.stride, copied + i * outer.copied_stride);
+        visit_runs(inner, lowest, visit);
     }
 }
 
-/// Returns the layout of a box's unpacked copy, with one byte per element.
-///
-/// # Errors
-/// Fails only if the box does not fit in memory.
-pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<Layout> {
-    let (mut offset, mut step) = (0, 1);
-    let mut copied = vec![0; strides.len()];
+/// Returns the distances between neighbours in the copy of a box along each loop, 0 for loops that do not change the
+/// address, and the length of the copy. The copy has the order of the addresses and no gaps, except that `spaced`
+/// increases the distance along one loop.
+pub(super) fn copied_strides(
+    strides: &[isize],
+    extents: &[usize],
+    spaced: Option<usize>,
+    space: impl Fn(usize) -> usize,
+) -> (Vec<usize>, usize) {
+    let (mut step, mut copied) = (1, vec![0; strides.len()]);
     let loops: Vec<usize> = in_order(strides, extents).collect();
     for at in loops.into_iter().rev() {
-        copied[at] = step * strides[at].signum();
-        if strides[at] < 0 {
-            offset += step * (extents[at] - 1).cast_signed();
+        if spaced == Some(at) {
+            step = space(step);
         }
-        step *= extents[at].cast_signed();
+        copied[at] = step;
+        step *= extents[at];
     }
-    Layout::strided(&Shape::new(extents)?, offset.unsigned_abs(), &copied)
+    (copied, step)
 }
 
 /// Returns the loops that change the address, by decreasing stride.
-fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
+pub(super) fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
     let leads = |at: &usize| strides[*at] != 0 && extents[*at] > 1;
     let mut order: Vec<usize> = (0..strides.len()).filter(leads).collect();
     order.sort_by_key(|at| Reverse(strides[*at].abs()));
@@ -112,31 +129,37 @@ fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize>
 
 #[cfg(test)]
 mod tests {
+    use trundle_core::Shape;
+
     use super::*;
 
     #[test]
     fn copies_lie_in_the_order_of_the_runs() {
-        let boxes: [(&[isize], &[usize]); 7] = [
-            (&[], &[]),
-            (&[1], &[5]),
-            (&[-1], &[5]),
-            (&[12, 1, -4], &[3, 4, 2]),
-            (&[1, 0, 7], &[7, 3, 2]),
-            (&[100, 2, 1], &[2, 1, 2]),
-            (&[-3, 30], &[4, 1]),
+        let boxes: [(&[isize], &[usize], Option<usize>); 8] = [
+            (&[], &[], None),
+            (&[1], &[5], None),
+            (&[-1], &[5], None),
+            (&[12, 1, -4], &[3, 4, 2], None),
+            (&[12, 1, -4], &[3, 4, 2], Some(2)),
+            (&[1, 0, 7], &[7, 3, 2], None),
+            (&[100, 2, 1], &[2, 1, 2], Some(0)),
+            (&[-3, 30], &[4, 1], None),
         ];
-        for (strides, extents) in boxes {
-            let (side, layout) =
-                (BoxRuns::of(strides, extents), unpacked_layout(strides, extents).unwrap());
-            let mut copied = vec![None; side.elements];
-            side.for_each_run(1000, |run| {
-                (0..side.run).for_each(|i| copied[run.copied + i] = Some(run.first + i));
+        for (strides, extents, spaced) in boxes {
+            let (steps, len) = copied_strides(strides, extents, spaced, |step| step + 3);
+            let runs = BoxRuns::of(strides, extents, &steps, 5);
+            let mut copied = vec![None; 5 + len];
+            runs.for_each_run(1000, |run| {
+                (0..runs.run).for_each(|i| copied[run.copied + i] = Some(run.first + i));
             });
-            layout.shape().for_each_index(|index| {
-                let steps: isize =
-                    index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum();
-                let expected = Some((1000 + steps).unsigned_abs());
-                assert_eq!(copied[layout.offset_of(index)], expected, "{strides:?} {extents:?}");
+            Shape::new(extents).unwrap().for_each_index(|index| {
+                let (mut first, mut at) = (1000, 5);
+                for (axis, i) in index.iter().enumerate() {
+                    let backwards = extents[axis] - 1 - i;
+                    first += i.cast_signed() * strides[axis];
+                    at += steps[axis] * if strides[axis] < 0 { backwards } else { *i };
+                }
+                assert_eq!(copied[at], Some(first.unsigned_abs()), "{strides:?} {extents:?}");
             });
         }
     }

@@ -44,6 +44,7 @@ pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     }
 }
 
+#[inline]
 pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
     let (start, bytes) = (packing.bytes(first), packing.bytes(len));
     for line in (0..bytes).step_by(LINE) {

@@ -1,9 +1,12 @@
 //! Runs a plan for packed elements.
 
 use trundle_core::Packing;
+use trundle_kernels::Simd;
 
+use super::box_layout::{BoxLayout, Within};
 use super::box_runs::Run;
 use super::buffers::{Buffers, Scratch, prefetch_run, with_scratch};
+use super::groups;
 use super::plan::{At, SubByteStep, SubByteSteps};
 use super::run as runs;
 use crate::cancellation::Cancellation;
@@ -35,7 +38,7 @@ pub(crate) unsafe fn run_parts(
                 unsafe {
                     match &packed.steps[part.step] {
                         SubByteStep::Boxes(boxes) => {
-                            move_box(packing, &boxes.unit(unit), buffers, scratch);
+                            move_box(packing, packed.simd, &boxes.unit(unit), buffers, scratch);
                         }
                         SubByteStep::Rows(rows) => {
                             rows.run(packing, unit, buffers, scratch, cancellation);
@@ -52,34 +55,65 @@ pub(crate) unsafe fn run_parts(
 
 /// # Safety
 /// As [`run_parts`], for the elements of the box.
-unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {
-    let (layout, group) = (at.layout, packing.group());
-    let Scratch { read, written } = scratch;
-    let in_step = |from: usize, to: usize| from % group == to % group;
-    if layout.between.is_none() && layout.read == layout.written && layout.read.run >= group {
+unsafe fn move_box(
+    packing: Packing,
+    simd: Simd,
+    at: &At<'_>,
+    buffers: Buffers<'_>,
+    scratch: &mut Scratch,
+) {
+    let BoxLayout { group, read: from, written: to, within, between, is_direct, bytes } = at.layout;
+    let is_copied = |from: usize, to: usize| {
+        packing.group_bytes() == 1 || from % packing.group() == to % packing.group()
+    };
+    if between.is_none() && from == to && from.run >= packing.group() {
         // The box has the same runs in source and destination.
-        let (read, run) = (&mut read[..layout.read.run], layout.read.run);
         let apart = at.dst - at.src;
-        layout.read.for_each_run(at.src, |Run { first: from, .. }| {
-            let to = from.wrapping_add_signed(apart);
+        from.for_each_run(at.src, |Run { first, .. }| {
+            let to = first.wrapping_add_signed(apart);
             // SAFETY: the run is part of the box, which only this call writes.
             unsafe {
-                if in_step(from, to) {
-                    runs::copy(packing, buffers.src, from, buffers.dst, to, run);
+                if is_copied(first, to) {
+                    runs::copy(packing, buffers.src, first, buffers.dst, to, from.run);
                 } else {
-                    runs::unpack(packing, buffers.src, from, read);
-                    runs::pack(packing, read, buffers.dst, to);
+                    let copy = &mut scratch.read[..from.run];
+                    runs::unpack(packing, buffers.src, first, copy);
+                    runs::pack(packing, copy, buffers.dst, to);
                 }
             }
         });
         return;
     }
-    layout.read.for_each_run(at.src, |Run { first, copied, ahead }| {
-        prefetch_run(packing, buffers.src.as_ptr(), ahead, layout.read.run);
-        let copy = &mut read[copied..copied + layout.read.run];
-        runs::unpack(packing, buffers.src, first, copy);
+    let (read, written) = (&mut scratch.read[..bytes.0], &mut scratch.written[..bytes.1]);
+    // Groups are transposed as soon as all of their rows are in the first-level cache.
+    let mut done = 0;
+    from.for_each_run(at.src, |Run { first, copied, ahead }| {
+        prefetch_run(packing, buffers.src.as_ptr(), ahead, from.run);
+        if *group == 1 {
+            return runs::unpack(packing, buffers.src, first, &mut read[copied..copied + from.run]);
+        }
+        if let Within::Transposed { pitch, backwards } = *within
+            && copied / group >= done + group * pitch
+        {
+            groups::transpose(packing, simd, &mut read[done..copied / group], pitch, backwards);
+            done = copied / group / (group * pitch) * (group * pitch);
+        }
+        // SAFETY: the copy has space for the run, and only this call writes it.
+        unsafe { runs::copy(packing, buffers.src, first, read.as_mut_ptr(), copied, from.run) };
     });
-    let moved = match &layout.between {
+    match *within {
+        Within::Kept => {}
+        Within::Reversed => groups::reverse(packing, simd, read),
+        Within::Transposed { pitch, backwards } => {
+            groups::transpose(packing, simd, &mut read[done..], pitch, backwards);
+        }
+    }
+    let moved = match between {
+        Some(plan) if *is_direct => {
+            let dst = buffers.dst.wrapping_add(packing.bytes(at.dst.unsigned_abs()));
+            // SAFETY: the bytes hold only elements of this box.
+            return unsafe { plan.run(read.as_ptr(), dst, 0) };
+        }
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: both copies have the planned sizes, and the two vectors do not overlap.
@@ -88,10 +122,15 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         }
         None => read,
     };
-    layout.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
-        prefetch_run(packing, buffers.dst, ahead, layout.written.run);
-        let copy = &moved[copied..copied + layout.written.run];
+    to.for_each_run(at.dst, |Run { first, copied, ahead }| {
+        prefetch_run(packing, buffers.dst, ahead, to.run);
         // SAFETY: the run is part of the box, which only this call writes.
-        unsafe { runs::pack(packing, copy, buffers.dst, first) };
+        unsafe {
+            if *group > 1 {
+                runs::copy(packing, moved, copied, buffers.dst, first, to.run);
+            } else {
+                runs::pack(packing, &moved[copied..copied + to.run], buffers.dst, first);
+            }
+        }
     });
 }

@@ -4,11 +4,13 @@
 //! If whole groups of elements stay together, `trundle-core` has already merged them into bytes. A group is the
 //! smallest number of elements that fill whole bytes.
 
+mod box_layout;
 mod box_runs;
 mod buffers;
 mod codec;
 mod elements;
 mod execute;
+mod groups;
 mod plan;
 mod rows;
 mod run;

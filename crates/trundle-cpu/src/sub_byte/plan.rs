@@ -2,22 +2,26 @@
 
 use std::fmt;
 
-use trundle_core::{Block, IndexMap, Move, Packing, Result, Shape};
-use trundle_kernels::AffineLoop;
+use trundle_core::{Block, Move, Packing};
+use trundle_kernels::{AffineLoop, Simd, StoreKind};
 
-use super::box_runs::{BoxRuns, affine_loops, unpacked_layout};
+use super::box_layout::{BoxLayout, Form};
+use super::box_runs::affine_loops;
 use super::elements::Elements;
 use super::rows::Rows;
 use crate::Machine;
 use crate::parts::Units;
 use crate::threads::threads_for;
-use crate::tiles::{TilePlan, uncut};
+use crate::tiles::{TilePlan, store_of, uncut};
 
-/// Minimum number of contiguous elements of a box in source and destination: several cache lines, so that incomplete
-/// ones take little time.
+/// Minimum length of contiguous elements of a box in source and destination, in bytes of scratch: several cache lines,
+/// so that incomplete ones take little time.
 const LEAST_RUN: usize = 512;
 
-/// Approximate number of elements per box, whose unpacked copies stay in the second-level cache.
+/// Minimum number of boxes per thread, if boxes could be smaller.
+const LEAST_BOXES: usize = 8;
+
+/// Approximate size of the copies of a box in bytes, which stay in the second-level cache.
 const BOX: usize = 256 << 10;
 
 /// For the number of threads, an element counts as this many bytes, because it is accessed several times (a guess).
@@ -26,8 +30,9 @@ const BYTES_EACH: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
+    pub(super) simd: Simd,
     pub(crate) steps: Vec<SubByteStep>,
-    /// Size of the largest unpacked copy in bytes.
+    /// Size of the largest copy in bytes.
     pub(super) scratch_bytes: usize,
 }
 
@@ -56,18 +61,19 @@ pub(crate) struct Boxes {
     layouts: Vec<BoxLayout>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BoxLayout {
-    pub(super) read: BoxRuns,
-    pub(super) written: BoxRuns,
-    /// How the unpacked elements are reordered, if they are.
-    pub(super) between: Option<TilePlan>,
-}
-
 pub(super) struct At<'a> {
     pub(super) src: isize,
     pub(super) dst: isize,
     pub(super) layout: &'a BoxLayout,
+}
+
+/// Parameters common to all steps of a plan.
+#[derive(Clone, Copy)]
+struct Common<'a> {
+    width: usize,
+    packing: Packing,
+    store: StoreKind,
+    machine: &'a Machine,
 }
 
 impl SubByteSteps {
@@ -94,27 +100,28 @@ impl SubByteSteps {
     pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> SubByteSteps {
         let width = work.width();
         let blocks = work.blocks().iter().flat_map(uncut);
-        let steps: Vec<SubByteStep> =
-            blocks.map(|block| SubByteStep::of(&block, width, machine)).collect();
+        let store = store_of(work.moved_bytes(), machine);
+        let common = Common { width, packing, store, machine };
+        let steps: Vec<SubByteStep> = blocks.map(|block| SubByteStep::of(&block, common)).collect();
         let scratch_bytes = steps.iter().map(SubByteStep::scratch_bytes).max().unwrap_or(0);
-        SubByteSteps { packing, steps, scratch_bytes }
+        SubByteSteps { packing, simd: machine.simd, steps, scratch_bytes }
     }
 }
 
 impl SubByteStep {
-    fn of(block: &Block, width: usize, machine: &Machine) -> SubByteStep {
-        if let Some(elements) = Elements::of(block, width) {
+    fn of(block: &Block, common: Common<'_>) -> SubByteStep {
+        if let Some(elements) = Elements::of(block, common.width) {
             return SubByteStep::Elements(elements);
         }
-        match Rows::of(block, width) {
+        match Rows::of(block, common.width, common.machine) {
             Some(rows) => SubByteStep::Rows(rows),
-            None => SubByteStep::Boxes(Boxes::of(block, width, machine)),
+            None => SubByteStep::Boxes(Boxes::of(block, common)),
         }
     }
 
     fn scratch_bytes(&self) -> usize {
         match self {
-            SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            SubByteStep::Boxes(boxes) => boxes.scratch_bytes(),
             SubByteStep::Rows(rows) => rows.scratch_bytes(),
             SubByteStep::Elements(elements) => elements.scratch_bytes(),
         }
@@ -148,12 +155,14 @@ impl Units for SubByteStep {
 }
 
 impl Boxes {
-    fn of(block: &Block, width: usize, machine: &Machine) -> Boxes {
+    fn of(block: &Block, common: Common<'_>) -> Boxes {
+        let Common { width, packing, store, machine } = common;
         let mut loops = affine_loops(block);
         if width > 1 || loops.is_empty() {
             loops.push(AffineLoop { len: width, src_stride: 1, dst_stride: 1 });
         }
-        let pieces = pieces(&loops);
+        let form = Form::of(&loops, block.dst_offset, packing, store);
+        let pieces = pieces(&loops, form.group, machine.threads);
         let is_cut = |at: &usize| !loops[*at].len.is_multiple_of(pieces[*at]);
         let cut: Vec<usize> = (0..loops.len()).filter(is_cut).collect();
         let layouts = (0..1 << cut.len()).map(|number: usize| {
@@ -161,12 +170,16 @@ impl Boxes {
             for (_, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
                 extents[*at] = loops[*at].len % pieces[*at];
             }
-            BoxLayout::of(&loops, &extents, machine)
+            BoxLayout::of(&loops, &extents, form, machine)
                 .unwrap_or_else(|error| unreachable!("a box fits the memory: {error}"))
         });
         let layouts = layouts.collect();
         let (src_offset, dst_offset) = (block.src_offset, block.dst_offset);
         Boxes { src_offset, dst_offset, loops, pieces, cut, layouts }
+    }
+
+    fn scratch_bytes(&self) -> usize {
+        self.layouts.iter().map(|layout| layout.bytes.0.max(layout.bytes.1)).max().unwrap_or(0)
     }
 
     /// Returns the number of pieces of each loop.
@@ -195,7 +208,8 @@ impl Boxes {
 }
 
 /// Chooses the lengths of the pieces: for long runs in source and destination, and for enough elements per box.
-fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
+/// `group` is the number of elements per byte of scratch.
+fn pieces(loops: &[AffineLoop], group: usize, threads: usize) -> Vec<usize> {
     let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
         order.sort_by_key(|at| stride(&loops[*at]).abs());
@@ -203,17 +217,23 @@ fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     };
     let orders = [by_nearness(|each| each.src_stride), by_nearness(|each| each.dst_stride)];
     let mut best = vec![1; loops.len()];
-    let mut run = LEAST_RUN;
+    let share = loops.iter().map(|each| each.len).product::<usize>() / (LEAST_BOXES * threads);
+    let most = (2 * BOX * group).min(share);
+    let mut run = LEAST_RUN * group;
+    while run > LEAST_RUN && run * run > share {
+        run /= 2;
+    }
+    let least = run;
     loop {
         let mut pieces = vec![1; loops.len()];
         for order in &orders {
             reach(order, run, loops, &mut pieces);
         }
         let elements: usize = pieces.iter().product();
-        if run > LEAST_RUN && elements > 2 * BOX {
+        if run > least && elements > most {
             return best;
         }
-        if elements >= BOX / 2 || run >= BOX {
+        if elements >= most / 4 || run >= most {
             return pieces;
         }
         (best, run) = (pieces, 2 * run);
@@ -236,26 +256,6 @@ fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]
         }
         pieces[at] = len;
         reached *= len;
-    }
-}
-
-impl BoxLayout {
-    fn of(loops: &[AffineLoop], extents: &[usize], machine: &Machine) -> Result<BoxLayout> {
-        let strides =
-            |stride: fn(&AffineLoop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
-        let (read, written) = (strides(|each| each.src_stride), strides(|each| each.dst_stride));
-        let (src, dst) = (unpacked_layout(&read, extents)?, unpacked_layout(&written, extents)?);
-        let between = if src == dst {
-            None
-        } else {
-            let map = IndexMap::identity(&Shape::new(extents)?);
-            Some(TilePlan::of(&Move::new(&map, 1, &src, &dst, 1)?, machine))
-        };
-        Ok(BoxLayout {
-            read: BoxRuns::of(&read, extents),
-            written: BoxRuns::of(&written, extents),
-            between,
-        })
     }
 }
 

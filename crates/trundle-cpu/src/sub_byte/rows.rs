@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use trundle_core::{Block, Packing, Run};
+use trundle_core::{Block, Cut, CutAt, LengthTable, Loop, Packing, Run, Source};
 use trundle_kernels::AffineLoop;
+use trundle_kernels::simd::LINE;
 
 use super::box_runs::{AHEAD, affine_loops};
 use super::buffers::{Buffers, Scratch, prefetch_run};
 use super::run as runs;
+use crate::Machine;
 use crate::cancellation::Cancellation;
-use crate::tiles::RaggedLoop;
+use crate::tiles::{RaggedLoop, TilePlan};
 
 /// Maximum number of rows that are moved together: several cache lines.
 const MOST_LANES: usize = 512;
@@ -37,6 +39,10 @@ pub(crate) struct Rows {
     /// Number of adjacent rows along the innermost loop that are moved together (as lanes); 1 if rows are moved
     /// separately.
     lanes: usize,
+    /// Distance between rows of adjacent elements in scratch.
+    pitch: usize,
+    /// How unpacked lanes are moved: as many as fit, and the last ones along the loop.
+    plans: Vec<TilePlan>,
 }
 
 struct Unit {
@@ -47,26 +53,29 @@ struct Unit {
     rows: usize,
 }
 
-/// A lane: its cut, and the source positions of row 0 for both runs.
-#[derive(Clone, Copy)]
-struct Lane {
-    cut: usize,
-    first: isize,
-    second: isize,
-}
-
 impl Rows {
     /// Returns `None` for blocks without a loop that a table cuts.
-    pub(super) fn of(block: &Block, width: usize) -> Option<Rows> {
+    pub(super) fn of(block: &Block, width: usize, machine: &Machine) -> Option<Rows> {
         let at = block.ragged()?;
         let (_, table) = block.loops[at].cut_by_table()?;
         let mut strides = table.strides.clone();
         strides.remove(at);
         let row = RaggedLoop::of(&block.loops[at], strides)?;
         let outer = affine_loops(block);
-        let lanes = outer.last().map_or(1, |lanes| together(lanes, &row, width));
+        let along = outer.last().copied().unwrap_or(AffineLoop::ONCE);
+        let lanes = together(&along, &row, width);
+        // An odd number of lines, so that the rows use all sets of the caches.
+        let pitch = lanes.next_multiple_of(LINE) | LINE;
+        let mut plans = Vec::new();
+        if lanes > 1 {
+            let counts = [lanes, along.len % lanes].into_iter().filter(|count| *count > 1);
+            plans.extend(counts.map(|count| {
+                let bytes = row.len * pitch;
+                TilePlan::of_block(&unpacked(&row, count, pitch), (bytes, bytes), machine)
+            }));
+        }
         let Block { src_offset, dst_offset, .. } = *block;
-        Some(Rows { src_offset, dst_offset, outer, row, width, lanes })
+        Some(Rows { src_offset, dst_offset, outer, row, width, lanes, pitch, plans })
     }
 
     pub(super) fn units(&self) -> usize {
@@ -81,7 +90,7 @@ impl Rows {
     /// Returns the size of an unpacked copy.
     pub(super) fn scratch_bytes(&self) -> usize {
         if self.lanes > 1 {
-            self.lanes * self.row.len
+            self.pitch * self.row.len
         } else {
             self.width.max(self.row.len.min(MOST_REVERSED))
         }
@@ -184,8 +193,7 @@ impl Rows {
         }
     }
 
-    /// Moves adjacent rows as lanes: unpacks all elements that they read, then assembles and packs the elements at each
-    /// index, which are contiguous in the destination.
+    /// Moves adjacent rows as lanes: unpacks all elements that they read, moves them as bytes, and packs the result.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -198,34 +206,29 @@ impl Rows {
         cancellation: &Cancellation<'_>,
     ) {
         let (row, count) = (&self.row, unit.rows);
-        let pitch = row.first.src_stride.abs();
-        let step = |run: &Run| run.src_stride / pitch;
+        let apart = row.first.src_stride.abs();
         let lane_stride = row.table.strides.last().copied().unwrap_or(0);
-        let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
-        let lanes = &mut lanes[..count];
-        // The lowest and the highest source position, in multiples of the pitch.
+        // The lowest and the highest source position, in rows.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
-        let mut entry = unit.entry;
-        for lane in &mut *lanes {
+        let entries =
+            (0..count.cast_signed()).map(|lane| unit.entry.wrapping_add_signed(lane * lane_stride));
+        for entry in entries {
             let length = row.table.lengths[entry];
-            entry = entry.wrapping_add_signed(lane_stride);
-            let start = |run: &Run| run.start(length) / pitch;
-            *lane =
-                Lane { cut: row.cut(length), first: start(&row.first), second: start(&row.second) };
-            let parts = [
-                (lane.first, step(&row.first), 0..lane.cut),
-                (lane.second, step(&row.second), lane.cut..row.len),
-            ];
-            for (start, step, part) in parts.into_iter().filter(|(_, _, part)| !part.is_empty()) {
+            let cut = row.cut(length);
+            for (run, part) in [(&row.first, 0..cut), (&row.second, cut..row.len)] {
+                if part.is_empty() {
+                    continue;
+                }
                 for i in [part.start, part.end - 1] {
-                    let at = start + step * i.cast_signed();
+                    let at = (run.start(length) + run.src_stride * i.cast_signed()) / apart;
                     (lowest, highest) = (lowest.min(at), highest.max(at));
                 }
             }
         }
         // If only a part of a tensor is written, lanes may read from positions that are far apart.
         let read_rows = (highest - lowest).unsigned_abs() + 1;
-        if read_rows * count > self.scratch_bytes() {
+        let plan = self.plans.get(usize::from(count < self.lanes));
+        let Some(plan) = plan.filter(|_| read_rows <= row.len) else {
             for number in 0..count.cast_signed() {
                 let entry = unit.entry.wrapping_add_signed(number * lane_stride);
                 let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };
@@ -233,31 +236,41 @@ impl Rows {
                 unsafe { self.move_row(packing, &one, buffers, scratch, cancellation) };
             }
             return;
-        }
+        };
         let Scratch { read, written } = scratch;
-        for (number, copy) in (lowest..=highest).zip(read.chunks_exact_mut(count)) {
-            let first = (unit.src + number * pitch).unsigned_abs();
-            prefetch_run(
-                packing,
-                buffers.src.as_ptr(),
-                first + AHEAD.unsigned_abs() * pitch.unsigned_abs(),
-                count,
-            );
-            runs::unpack(packing, buffers.src, first, copy);
+        for (number, copy) in (lowest..=highest).zip(read.chunks_exact_mut(self.pitch)) {
+            let first = (unit.src + number * apart).unsigned_abs();
+            let ahead = first + AHEAD.unsigned_abs() * apart.unsigned_abs();
+            prefetch_run(packing, buffers.src.as_ptr(), ahead, count);
+            runs::unpack(packing, buffers.src, first, &mut copy[..count]);
         }
-        let made = &mut written[..count];
-        for i in 0..row.len {
-            let along = i.cast_signed();
-            let (first, second) = (step(&row.first) * along, step(&row.second) * along);
-            for (number, (lane, made)) in lanes.iter().zip(&mut *made).enumerate() {
-                let at = if i < lane.cut { lane.first + first } else { lane.second + second };
-                *made = read[(at - lowest).unsigned_abs() * count + number];
-            }
-            let to = (unit.dst + along * row.dst_stride).unsigned_abs();
+        let row_0 = read.as_ptr().wrapping_offset(-lowest * self.pitch.cast_signed());
+        assert!(row.len * self.pitch <= written.len());
+        // SAFETY: the lanes read only the rows from `lowest` to `highest`, which are in `read`, and `written` has space
+        // for each row. The lanes have the entries of the table from `unit.entry` on.
+        unsafe { plan.run(row_0, written.as_mut_ptr(), unit.entry.cast_signed()) };
+        for (i, moved) in written.chunks_exact(self.pitch).take(row.len).enumerate() {
+            let to = (unit.dst + i.cast_signed() * row.dst_stride).unsigned_abs();
             // SAFETY: the elements belong to this unit, which only this call writes.
-            unsafe { runs::pack(packing, made, buffers.dst, to) };
+            unsafe { runs::pack(packing, &moved[..count], buffers.dst, to) };
         }
     }
+}
+
+/// Returns the move of `count` unpacked lanes, which are adjacent in rows that are `pitch` bytes apart.
+fn unpacked(row: &RaggedLoop, count: usize, pitch: usize) -> Block {
+    let (apart, pitch) = (row.first.src_stride.abs(), pitch.cast_signed());
+    let run = |run: &Run| Run {
+        src_offset: run.src_offset / apart * pitch,
+        src_per_length: run.src_per_length / apart * pitch,
+        src_stride: run.src_stride / apart * pitch,
+    };
+    let strides = vec![0, row.table.strides.last().copied().unwrap_or(0)];
+    let table = LengthTable { offset: 0, strides, ..row.table.clone() };
+    let cut = Cut { at: CutAt::Table(table), first: run(&row.first), second: run(&row.second) };
+    let rows = Loop { len: row.len, dst_stride: pitch, src: Source::Cut(Box::new(cut)) };
+    let lanes = Loop { len: count, dst_stride: 1, src: Source::Affine { stride: 1 } };
+    Block { src_offset: 0, dst_offset: 0, loops: vec![rows, lanes], indices: vec![] }
 }
 
 /// Returns how many rows along a loop are moved together: 1 unless they are adjacent in both tensors and both runs have

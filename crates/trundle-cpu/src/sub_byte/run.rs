@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use trundle_core::Packing;
 
 use super::codec::{self, MOST_GROUP, MOST_GROUP_BYTES};
+use super::groups;
 
 /// A run in three parts: the end of a group, whole groups, and the start of a group, in elements.
 struct Cut {
@@ -101,10 +102,11 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
     }
 }
 
-/// Copies `len` elements between indices with the same position in their groups.
+/// Copies `len` elements to index `to` on. If groups have several bytes, `from` has the same position in its group.
 ///
 /// # Safety
 /// As [`pack`], for the elements from `to` on.
+#[inline]
 pub(super) unsafe fn copy(
     packing: Packing,
     src: &[u8],
@@ -113,19 +115,52 @@ pub(super) unsafe fn copy(
     to: usize,
     len: usize,
 ) {
-    let cut = Cut::of(packing, from, len);
+    if (from | to | len).is_multiple_of(packing.group()) {
+        let src = &src[packing.bytes(from)..][..packing.bytes(len)];
+        // SAFETY: the bytes hold no other elements, and a shared slice cannot overlap memory that is written.
+        unsafe {
+            dst.add(packing.bytes(to)).copy_from_nonoverlapping(src.as_ptr(), src.len());
+        }
+    } else {
+        // SAFETY: `copy_parts` has the contract of this function.
+        unsafe { copy_parts(packing, src, from, dst, to, len) };
+    }
+}
+
+/// Does the same as [`copy`] for elements that begin or end within a group.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_parts(
+    packing: Packing,
+    src: &[u8],
+    from: usize,
+    dst: *mut u8,
+    to: usize,
+    len: usize,
+) {
+    let cut = Cut::of(packing, to, len);
     let part = |skipped: usize, len: usize| {
-        let mut group = [0; MOST_GROUP];
-        unpack_part(packing, src, from + skipped, &mut group[..len]);
-        // SAFETY: `pack_part` has the contract of this function.
-        unsafe { pack_part(packing, &group[..len], dst, to + skipped) };
+        if len > 0 {
+            let mut group = [0; MOST_GROUP];
+            unpack(packing, src, from + skipped, &mut group[..len]);
+            // SAFETY: `pack_part` has the contract of this function.
+            unsafe { pack_part(packing, &group[..len], dst, to + skipped) };
+        }
     };
     part(0, cut.head);
-    let (from, to) = (packing.bytes(from + cut.head), packing.bytes(to + cut.head));
-    let bytes = &src[from..from + packing.bytes(cut.whole)];
-    // SAFETY: the bytes of whole groups hold no other elements, and a shared slice cannot overlap memory that is
-    // written.
-    unsafe { dst.add(to).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    if cut.whole > 0 {
+        let (from, to) = (from + cut.head, packing.bytes(to + cut.head));
+        let within = from % packing.group();
+        let (start, bytes) = (packing.bytes(from - within), packing.bytes(cut.whole));
+        // SAFETY: the bytes of whole groups hold no other elements, and a shared slice cannot overlap memory that is
+        // written.
+        let dst = unsafe { std::slice::from_raw_parts_mut(dst.add(to), bytes) };
+        match within {
+            0 => dst.copy_from_slice(&src[start..start + bytes]),
+            _ => groups::shift(packing, &src[start..=start + bytes], within, dst),
+        }
+    }
     part(cut.head + cut.whole, cut.tail);
 }
 
@@ -180,7 +215,9 @@ mod tests {
                         // SAFETY: the buffer holds the elements.
                         unsafe { pack(packing, &elements, dst.as_mut_ptr(), to) };
                         assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
-                        if from % packing.group() == to % packing.group() {
+                        if packing.group_bytes() == 1
+                            || from % packing.group() == to % packing.group()
+                        {
                             let mut dst = before.clone();
                             // SAFETY: the buffer holds the elements.
                             unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };

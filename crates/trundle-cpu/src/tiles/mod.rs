@@ -41,19 +41,27 @@ struct Common {
 }
 
 pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step> {
-    let moved_bytes = work.moved_bytes();
-    let is_large = moved_bytes > machine.tuning.streaming_bytes;
     let all = Common {
         width: work.width(),
-        store: if is_large { StoreKind::Streaming } else { StoreKind::Ordinary },
-        share: moved_bytes / (threads * TASKS_PER_THREAD),
+        store: store_of(work.moved_bytes(), machine),
+        share: work.moved_bytes() / (threads * TASKS_PER_THREAD),
         tuning: machine.tuning,
     };
-    let mut steps = Vec::with_capacity(work.blocks().len());
-    for block in work.blocks() {
+    steps_of(work.blocks(), all, machine)
+}
+
+fn steps_of(blocks: &[Block], all: Common, machine: &Machine) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(blocks.len());
+    for block in blocks {
         Picker { machine }.put_steps(block, all, &mut steps);
     }
     steps
+}
+
+/// Returns the stores of a move of this size.
+pub(crate) fn store_of(moved_bytes: usize, machine: &Machine) -> StoreKind {
+    let is_large = moved_bytes > machine.tuning.streaming_bytes;
+    if is_large { StoreKind::Streaming } else { StoreKind::Ordinary }
 }
 
 /// Returns the approximate memory use of steps in bytes.
@@ -82,9 +90,31 @@ pub(crate) struct TilePlan {
 impl TilePlan {
     /// Plans a move of elements of whole bytes.
     pub(crate) fn of(work: &Move, machine: &Machine) -> TilePlan {
-        let steps = steps(work, 1, machine);
-        let (src_bytes, dst_bytes) = (work.src_bytes(), work.dst_bytes());
-        let moved_bytes = work.moved_bytes();
+        TilePlan::of_part(work, store_of(work.moved_bytes(), machine), machine)
+    }
+
+    /// Plans a part of a larger move, which uses these stores.
+    pub(crate) fn of_part(work: &Move, store: StoreKind, machine: &Machine) -> TilePlan {
+        let bytes = (work.src_bytes(), work.dst_bytes());
+        TilePlan::of_blocks(work.blocks(), work.width(), bytes, store, machine)
+    }
+
+    /// Plans a move of this block of single bytes.
+    pub(crate) fn of_block(block: &Block, bytes: (usize, usize), machine: &Machine) -> TilePlan {
+        TilePlan::of_blocks(std::slice::from_ref(block), 1, bytes, StoreKind::Ordinary, machine)
+    }
+
+    fn of_blocks(
+        blocks: &[Block],
+        width: usize,
+        (src_bytes, dst_bytes): (usize, usize),
+        store: StoreKind,
+        machine: &Machine,
+    ) -> TilePlan {
+        let moved_bytes = width * blocks.iter().map(Block::elements).sum::<usize>();
+        let share = moved_bytes / TASKS_PER_THREAD;
+        let all = Common { width, store, share, tuning: machine.tuning };
+        let steps = steps_of(blocks, all, machine);
         let parts = parts(&steps, moved_bytes);
         TilePlan { src_bytes, dst_bytes, moved_bytes, steps, parts }
     }

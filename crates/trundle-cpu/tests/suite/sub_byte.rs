@@ -1,20 +1,25 @@
-//! Compares moves of sub-byte elements with the oracle, by the default kernels and by portable ones.
+//! Compares moves of sub-byte elements with the oracle, by the default kernels and streaming stores, and by portable
+//! kernels and ordinary stores.
 
 use trundle_cpu::{Cpu, Machine, Simd};
 use trundle_testing::sub_byte;
 
-fn cpu(simd: Simd, threads: usize) -> Cpu {
-    Cpu::with_machine(Machine { simd, threads, ..Machine::detect().clone() })
+use crate::common::streaming;
+
+fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
+    let tuning = streaming(streaming_bytes);
+    Cpu::with_machine(Machine { simd, threads, tuning, ..Machine::detect().clone() })
 }
 
 #[test]
 fn packed_elements_are_moved_as_the_oracle_has_it() {
-    for simd in [Simd::available().last().unwrap(), Simd::Portable] {
-        sub_byte::conformance(&cpu(simd, 1));
+    let widest = Simd::available().last().unwrap();
+    for (simd, streaming_bytes) in [(widest, 0), (Simd::Portable, 1 << 30)] {
+        sub_byte::conformance(&cpu(simd, 1, streaming_bytes));
     }
 }
 
 #[test]
 fn boxes_that_share_bytes_go_to_several_threads() {
-    sub_byte::large_conformance(&cpu(Simd::Portable, 3));
+    sub_byte::large_conformance(&cpu(Simd::Portable, 3, 1 << 30));
 }
