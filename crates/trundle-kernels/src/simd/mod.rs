@@ -105,6 +105,15 @@ impl Simd {
         }
     }
 
+    /// Returns whether kernels of many short loops move elements by way of a buffer.
+    pub(crate) fn stages(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2 => Avx2::STAGES,
+            _ => false,
+        }
+    }
+
     /// Returns the number of bytes of a register.
     pub fn vector_bytes(self) -> usize {
         match self {
@@ -173,6 +182,9 @@ pub(crate) trait Vector: Copy {
     /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists ordinary ones.
     const STREAMS: bool = true;
 
+    /// Whether kernels of many short loops move elements by way of a buffer. Not measured for other sets than AVX2.
+    const STAGES: bool = false;
+
     #[inline(always)]
     fn token(self) -> Token<Self> {
         Token(PhantomData)
@@ -200,6 +212,23 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// The bytes are valid for writes.
     unsafe fn store(self, dst: *mut u8);
+
+    /// Writes 16 bytes to each of the first `dsts`.
+    ///
+    /// # Safety
+    /// The bytes are valid for writes.
+    #[inline(always)]
+    unsafe fn store_lanes(self, dsts: &Lanes<*mut u8>) {
+        let mut line = MaybeUninit::<[u8; LINE]>::uninit();
+        let line: *mut u8 = line.as_mut_ptr().cast();
+        // SAFETY: a vector is at most a line; the caller guarantees that the destinations are valid.
+        unsafe {
+            self.store(line);
+            for (lane, dst) in dsts.iter().take(Self::BYTES / 16).enumerate() {
+                line.add(16 * lane).copy_to_nonoverlapping(*dst, 16);
+            }
+        }
+    }
 
     /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]. The other bytes are unspecified.
     ///
@@ -296,6 +325,12 @@ pub(crate) trait Vector: Copy {
     /// bytes stay together: each `W` indices are consecutive, from a multiple of `W` on. `W` is as in
     /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
+
+    /// Returns the bytes at `indices` of this register. Every index is within the same block of 16 bytes.
+    #[inline(always)]
+    fn shuffle_lanes(self, indices: Indices<Self>) -> Self {
+        self.shuffle::<1>(self, indices)
+    }
 
     /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
     ///
