@@ -205,8 +205,8 @@ macro_rules! instance {
 catalogue! {
     "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [neon] [],
         "many axes of two, or of powers of two: bits of indices change places in registers";
-    "gathered": gather::gathered(GatherTile, Gathered, Ordinary) [] [] [scalar],
-        "many short axes: element by element, from tables of offsets over several of them";
+    "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2] [] [portable],
+        "many short axes: from tables of offsets over several of them";
     "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
         "indices select elements: element by element";
     "indexed-runs": rows::indexed_runs(IndexTile, IndexedRuns, Streaming) [avx512 avx2] [neon] [portable],

@@ -16,11 +16,10 @@ pub(super) fn arrange(
     share: usize,
 ) -> Option<(Arranged, (usize, usize), Option<Tables>)> {
     let width = roles.width;
-    let vector_bytes = (kernel.roles == Roles::Bits).then(|| kernel.simd.vector_bytes());
     let tile_bytes = share.clamp(LEAST_TILE_BYTES, MOST_TILE_BYTES);
     let loops = roles.into_loops();
     let Gathered { tables, mut outer, begin, elements } =
-        Tables::of(&loops, width, vector_bytes, tile_bytes)?;
+        Tables::of(&loops, width, kernel.roles == Roles::Bits, kernel.simd, tile_bytes)?;
     // If the tables cover only a small tile, tiles also iterate over the innermost loop without a table.
     let rounds = match outer.pop() {
         Some(inner) if elements * width < LEAST_TILE_BYTES => inner,

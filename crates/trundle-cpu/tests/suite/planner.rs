@@ -1,11 +1,15 @@
 //! Tests what the planner decides.
 
+use std::collections::BTreeSet;
+
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, RaggedRole, Rolled, Simd, Step, StoreKind};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::{map_of, move_of, moved_over, streaming};
+use crate::common::{
+    check_all_reached, check_as_its_pairs, map_of, move_of, moved_over, streaming,
+};
 
 #[test]
 fn results_beyond_what_the_tuning_record_says_are_streamed() {
@@ -181,6 +185,37 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
             assert!(*written == expected[..], "{simd}, {nearest:?}: {plan}");
         }
     }
+}
+
+/// The lengths of runs, of which some fill no line, and the bits that stay in a lane of a register differ from case to
+/// case.
+#[test]
+fn many_short_axes_that_fill_runs_are_right() {
+    let mut reached = BTreeSet::new();
+    for (width, threes) in [(1, 12), (2, 11), (4, 10), (8, 8), (16, 7)] {
+        let bits = 17 - usize::ilog2(width) as usize;
+        let mixed = [2, 3, 5, 2, 3, 2, 3, 5];
+        let all = [vec![2; bits], vec![2; bits - 4], vec![3; threes], mixed.to_vec()];
+        for (turn, sizes) in (0..).zip([&all[..], &all[..2], &all[..2], &all[..2]].concat()) {
+            let key = |axis: &i64| (axis + 3 * turn + 1) * 2_654_435_761 % 1021;
+            let mut order: Vec<i64> = (0..).take(sizes.len()).collect();
+            let flipped: Vec<i64> =
+                order.iter().copied().filter(|axis| key(axis) % 3 == turn % 3).collect();
+            order.reverse();
+            if turn > 3 {
+                order.sort_by_key(key);
+            }
+            let ops = [Flip::new(&flipped).into(), Transpose::new(&order).into()];
+            let work = move_of(&map_of(&ops, &sizes), width);
+            check_as_its_pairs(
+                &work,
+                &format!("{sizes:?} of {width} in order {order:?}"),
+                &mut reached,
+            );
+        }
+    }
+    check_all_reached("gathered", &reached);
+    check_all_reached("bit-permuted", &reached);
 }
 
 /// One tile must not contain all of a few loops of prime length.

@@ -3,6 +3,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::staged;
 use super::tables::{GatherTile, Offset, Tables};
 use crate::channels;
 use crate::elements::copy::by_width;
@@ -41,6 +42,12 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile); the tables are for registers of V.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
+    if !V::SHUFFLES_FREELY
+        && let Some(staged) = &tile.tables.staged
+    {
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
+        return unsafe { staged::run(token, tile, staged) };
+    }
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         by_width!([1 2 4 8] tile.width, W => rounds::<V, W>(token, tile), {

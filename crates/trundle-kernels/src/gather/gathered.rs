@@ -1,8 +1,10 @@
-//! Moves elements of many short axes by tables of offsets.
+//! Moves elements of many short axes by tables of offsets, one at a time or by way of a buffer.
 
+use super::staged;
 use super::tables::GatherTile;
 use crate::elements::copy::{Elements, copy_each};
 use crate::pattern::Pattern;
+use crate::simd::{Token, Vector};
 use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
@@ -22,7 +24,14 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 
 /// # Safety
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile).
-pub(crate) unsafe fn run(tile: &GatherTile<'_>) {
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
+    if !V::SHUFFLES_FREELY
+        && let Some(staged) = &tile.tables.staged
+    {
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
+        return unsafe { staged::run(token, tile, staged) };
+    }
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };
 }

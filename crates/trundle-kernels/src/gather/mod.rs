@@ -7,4 +7,5 @@ pub(crate) mod indexed;
 
 // Parts of kernels.
 pub(crate) mod exchanges;
+pub(crate) mod staged;
 pub(crate) mod tables;

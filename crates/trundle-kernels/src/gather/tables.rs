@@ -1,7 +1,8 @@
 //! Tables of offsets for many short loops. Each table combines several loops into one.
 
 use super::exchanges::{BitOrigin, Exchange, exchanges};
-use crate::simd::LINE;
+use super::staged::Staged;
+use crate::simd::{LINE, Simd};
 use crate::tile::{AffineLoop, StoreKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,9 @@ pub struct Tables {
     pub(crate) cols: Vec<Offset>,
     /// The shuffles of registers. Empty if elements are moved one at a time or micro-tiles are transposed.
     pub(crate) exchanges: Vec<Exchange>,
+    /// How the rows are made from the columns by way of a buffer. The columns are then the runs of the source, and the
+    /// rows those of the destination.
+    pub(crate) staged: Option<Staged>,
     /// Whether all cache lines are written whole, provided that the tile begins at a cache line.
     pub(crate) lines: bool,
 }
@@ -82,64 +86,71 @@ const MOST_OPEN_LINES: usize = 4;
 /// The table of so many micro-tiles stays in the first-level cache.
 const MOST_MICRO_TILES: usize = 1 << 10;
 
+/// The lengths in bytes of the runs that are read and written by way of a buffer, the preferred one first (measured;
+/// docs/notes/kernels.md).
+const RUN_BYTES: [usize; 3] = [256, 128, 64];
+
+/// The same for loops whose lengths are not powers of two. Runs then begin and end within lines.
+const LEAST_READ_BYTES: usize = 256;
+const LEAST_WRITTEN_BYTES: usize = 512;
+const MOST_RUN_BYTES: usize = 2048;
+
+/// Bits of wider elements, and fewer loops that read registers from different columns, are not faster by way of a buffer
+/// (measured; docs/notes/kernels.md).
+const MOST_STAGED_WIDTH: usize = 1;
+const LEAST_STAGED_COLS: usize = 2;
+
 impl Tables {
-    /// Makes tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes` bytes.
+    /// Makes tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes` bytes, for a kernel of the
+    /// instruction set `simd`.
     ///
-    /// For registers of `vector_bytes`, returns `None` unless loops whose lengths are powers of two fill a register
+    /// If the kernel permutes `bits`, returns `None` unless loops whose lengths are powers of two fill a register
     /// without gaps in the source and in the destination.
     pub fn of(
         loops: &[AffineLoop],
         width: usize,
-        vector_bytes: Option<usize>,
+        bits: bool,
+        simd: Simd,
         tile_bytes: usize,
     ) -> Option<Gathered> {
         let mut left = Left::of(loops);
-        let (mut begin, mut pairs) = ((0, 0), Vec::new());
-        let (rows, cols) = match vector_bytes {
-            Some(bytes) => {
-                let bits = left.take_bits(width, bytes)?;
-                begin = bits.begin;
-                if bits.rows.len() < bits.origins.len() {
-                    pairs = exchanges(&bits.origins, bits.rows.len(), width, bytes);
-                }
-                (bits.rows, bits.cols)
-            }
-            None => {
-                let cols = left.take_line(width, |each| each.dst_stride);
-                (left.take_line(width, |each| each.src_stride), cols)
-            }
+        let Taken { rows, cols, exchanges, staged, begin, elements } = if bits {
+            left.take_registers(width, simd)?
+        } else {
+            let staged = if simd.stages() { left.take_transpose(width) } else { None };
+            staged.unwrap_or_else(|| left.take_elements(width))
         };
-        let count = |loops: &[AffineLoop]| loops.iter().map(|each| each.len).product::<usize>();
-        let micro_tile = match vector_bytes {
-            Some(bytes) => count(&rows) * bytes / width,
-            None => count(&rows) * count(&cols),
-        };
-        let mut micro_tiles =
-            left.take_near((tile_bytes / (micro_tile * width)).clamp(1, MOST_MICRO_TILES));
-        let lines = vector_bytes.is_some_and(|bytes| make_lines(bytes, &rows, &mut micro_tiles));
+        let most = (tile_bytes / (elements * width)).clamp(1, MOST_MICRO_TILES);
+        let mut micro_tiles = left.take_near(most);
+        let lines = bits && make_lines(simd.vector_bytes(), &rows, &mut micro_tiles);
         let tables = Tables {
-            lines,
             micro_tiles: offsets(&micro_tiles),
             rows: offsets(&rows),
             cols: offsets(&cols),
-            exchanges: pairs,
+            exchanges,
+            staged,
+            lines,
         };
-        let elements = micro_tile * tables.micro_tiles.len();
+        let elements = elements * tables.micro_tiles.len();
         Some(Gathered { tables, outer: left.joined(), begin, elements })
     }
 
     /// Returns the size of the tables in bytes.
     pub fn own_bytes(&self) -> usize {
-        let Tables { micro_tiles, rows, cols, exchanges, .. } = self;
+        let Tables { micro_tiles, rows, cols, exchanges, staged, .. } = self;
         let offsets =
             size_of_val(&micro_tiles[..]) + size_of_val(&rows[..]) + size_of_val(&cols[..]);
-        offsets + size_of_val(&exchanges[..])
+        offsets + size_of_val(&exchanges[..]) + staged.as_ref().map_or(0, Staged::own_bytes)
     }
 
     /// Returns the numbers of micro-tiles, rows and columns.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.micro_tiles.len(), self.rows.len(), self.cols.len())
     }
+}
+
+fn count(loops: &[AffineLoop]) -> usize {
+    loops.iter().map(|each| each.len).product()
 }
 
 /// Returns the offsets of all iterations. The first loop varies fastest.
@@ -178,7 +189,18 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
     all && bytes << within == LINE && (bytes == LINE || 1 << rows.len() <= MOST_OPEN_LINES)
 }
 
-/// The loops of two iterations that fill registers in source and destination.
+/// The loops of a micro-tile.
+struct Taken {
+    rows: Vec<AffineLoop>,
+    cols: Vec<AffineLoop>,
+    exchanges: Vec<Exchange>,
+    staged: Option<Staged>,
+    /// The offsets of the first element, in source and destination.
+    begin: (isize, isize),
+    elements: usize,
+}
+
+/// The loops of two iterations that fill registers, or runs of the source and the destination.
 struct Bits {
     /// The loops that fill a register only in the source: each iteration writes a register.
     rows: Vec<AffineLoop>,
@@ -188,7 +210,16 @@ struct Bits {
     begin: (isize, isize),
 }
 
+impl Bits {
+    fn taken(self, exchanges: Vec<Exchange>, staged: Option<Staged>) -> Taken {
+        let Bits { rows, cols, origins, begin } = self;
+        let elements = 1 << (rows.len() + origins.len());
+        Taken { rows, cols, exchanges, staged, begin, elements }
+    }
+}
+
 /// The loops that are not in a table yet, split into short ones.
+#[derive(Clone)]
 struct Left(Vec<AffineLoop>);
 
 impl Left {
@@ -212,6 +243,86 @@ impl Left {
             }
         }
         Left(pieces)
+    }
+
+    /// Takes the loops that fill registers. If registers of many columns would be read, takes those that fill longer
+    /// runs, which are read and written by way of a buffer.
+    fn take_registers(&mut self, width: usize, simd: Simd) -> Option<Taken> {
+        let bytes = simd.vector_bytes();
+        let before = self.clone();
+        let bits = self.take_bits(width, bytes)?;
+        if simd.stages() && width <= MOST_STAGED_WIDTH && bits.cols.len() >= LEAST_STAGED_COLS {
+            for run in RUN_BYTES {
+                let mut left = before.clone();
+                if let Some(bits) = left.take_bits(width, run)
+                    && let Some(staged) = Staged::of_bits(&bits.origins, width, run)
+                {
+                    *self = left;
+                    return Some(bits.taken(Vec::new(), Some(staged)));
+                }
+            }
+        }
+        let exchanges = if bits.rows.len() < bits.origins.len() {
+            exchanges(&bits.origins, bits.rows.len(), width, bytes)
+        } else {
+            Vec::new()
+        };
+        Some(bits.taken(exchanges, None))
+    }
+
+    /// Takes the loops of a line in the destination, and of a line in the source.
+    fn take_elements(&mut self, width: usize) -> Taken {
+        let cols = self.take_line(width, |each| each.dst_stride);
+        let rows = self.take_line(width, |each| each.src_stride);
+        let (begin, elements) = ((0, 0), count(&rows) * count(&cols));
+        Taken { rows, cols, exchanges: Vec::new(), staged: None, begin, elements }
+    }
+
+    /// Takes the loops of contiguous runs of the source and of the destination, unless a loop belongs to both, or runs
+    /// would be short.
+    fn take_transpose(&mut self, width: usize) -> Option<Taken> {
+        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            return None;
+        }
+        let mut left = self.clone();
+        let rows = left.take_run(width, LEAST_READ_BYTES, |each| each.src_stride.abs())?;
+        let cols = left.take_run(width, LEAST_WRITTEN_BYTES, |each| each.dst_stride)?;
+        let staged = Staged::of_transpose(count(&rows), count(&cols), width)?;
+        let mut begin = (0, 0);
+        let rising = |each: AffineLoop| {
+            // Runs are read in ascending order, even if a loop descends in the source.
+            let (falls, last) = (each.src_stride < 0, each.len.cast_signed() - 1);
+            begin.0 += if falls { last * each.src_stride } else { 0 };
+            begin.1 += if falls { last * each.dst_stride } else { 0 };
+            AffineLoop {
+                dst_stride: if falls { -each.dst_stride } else { each.dst_stride },
+                ..each
+            }
+        };
+        let rows: Vec<AffineLoop> = rows.into_iter().map(rising).collect();
+        let elements = count(&rows) * count(&cols);
+        *self = left;
+        Some(Taken { rows, cols, exchanges: Vec::new(), staged: Some(staged), begin, elements })
+    }
+
+    /// Takes loops that are contiguous, until they have `least` bytes. Returns `None` if there are too few.
+    fn take_run(
+        &mut self,
+        width: usize,
+        least: usize,
+        stride: fn(&AffineLoop) -> isize,
+    ) -> Option<Vec<AffineLoop>> {
+        let (mut taken, mut bytes) = (Vec::new(), width);
+        while bytes < least {
+            let most = MOST_RUN_BYTES / bytes;
+            let is_next = |each: &AffineLoop| {
+                stride(each) == bytes.cast_signed() && (2..=most).contains(&each.len)
+            };
+            let at = self.0.iter().position(is_next)?;
+            bytes *= self.0[at].len;
+            taken.push(self.0.remove(at));
+        }
+        Some(taken)
     }
 
     fn take_bits(&mut self, width: usize, vector_bytes: usize) -> Option<Bits> {

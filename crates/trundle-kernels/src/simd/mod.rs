@@ -106,6 +106,15 @@ impl Simd {
         }
     }
 
+    /// Returns whether kernels of many short loops move elements by way of a buffer.
+    pub(crate) fn stages(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2 => !Avx2::SHUFFLES_FREELY,
+            _ => false,
+        }
+    }
+
     /// Returns the number of bytes of a register.
     pub fn vector_bytes(self) -> usize {
         match self {
@@ -316,7 +325,7 @@ pub(crate) trait Vector: Copy {
     /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Returns, in each block of 16 bytes, its own bytes at `indices`, which are below 16.
+    /// Returns, in each block of 16 bytes, its own bytes at `indices`, of which the lowest four bits count.
     fn shuffle_lanes(self, indices: Indices<Self>) -> Self;
 
     /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
