@@ -65,7 +65,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Returns a suggestion for users, if nobody has tuned this machine.
+    /// Returns a suggestion for users if the record is built in.
     pub fn suggestion(&self) -> Option<&'static str> {
         let is_built_in = matches!(self.source, TuningSource::BuiltIn(_));
         is_built_in.then_some("`trundle tune` finds the fastest settings for this machine")
