@@ -70,7 +70,7 @@ impl Machine {
 impl Machine {
     /// Returns the best kernel for `roles` that the machine can run.
     pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
-        CATALOGUE.iter().find(|kernel| kernel.roles == roles && kernel.simd <= self.simd)
+        CATALOGUE.iter().find(|kernel| kernel.roles == roles && kernel.is_for(self.simd))
     }
 }
 

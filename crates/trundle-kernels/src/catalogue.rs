@@ -94,6 +94,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Returns whether a machine whose widest instruction set is `widest` uses the kernel.
+    ///
+    /// The forms of some kernels for AVX2 apply to more tiles than those for wider sets. This was measured only on
+    /// machines without a wider set.
+    pub fn is_for(&self, widest: Simd) -> bool {
+        const ONLY_WIDEST: [&str; 3] = ["interleaved-avx2", "deinterleaved-avx2", "gathered-avx2"];
+        self.simd == widest || (self.simd < widest && !ONLY_WIDEST.contains(&self.name))
+    }
+
     /// Returns whether the kernel can move tiles of this pattern.
     pub fn applies(&self, pattern: &Pattern) -> bool {
         (self.applies)(pattern, self.simd.vector_bytes())

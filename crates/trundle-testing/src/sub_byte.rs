@@ -225,15 +225,27 @@ fn shaping() -> impl Strategy<Value = Case> {
     numbers.prop_map(|(chain, offsets)| Case::contiguous_chain(chain, 1, offsets))
 }
 
-/// Checks a case for several threads.
+/// Checks cases of several boxes, for several threads.
 ///
 /// # Panics
 /// As [`conformance`].
 pub fn large_conformance<B: Testable>(backend: &B) {
     let transposed = PlainOp::Transpose { order: vec![] };
-    let case = Case::contiguous(&[1511, 1031], &[transposed], 1, [3, 5]);
-    if let Err(wrong) = check(backend, &case, &tables()) {
-        panic!("{wrong}");
+    let mut cases = vec![
+        Case::contiguous(&[1511, 1031], &[transposed.clone()], 1, [3, 5]),
+        Case::contiguous(&[552, 1032], &[transposed], 1, [0, 0]),
+    ];
+    // Loops that read the same elements, or the next ones, leave few elements of a row to a box.
+    for (shape, strides) in [([128, 100, 32], [1, 0, 128]), ([128, 128, 16], [1, 1, 255])] {
+        let mut case = Case::contiguous(&shape, &[], 1, [0, 0]);
+        let shape = Shape::new(shape).expect("a small shape");
+        case.src = Layout::strided(&shape, 0, &strides).expect("a small layout");
+        cases.push(case);
+    }
+    for case in cases {
+        if let Err(wrong) = check(backend, &case, &tables()) {
+            panic!("{wrong}");
+        }
     }
 }
 

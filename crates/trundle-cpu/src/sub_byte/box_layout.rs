@@ -88,20 +88,21 @@ impl Form {
 
     /// Returns the copies of a box as it is read and as it is written.
     fn copies(self, loops: &[AffineLoop], padded: &[usize]) -> (Copied, Copied) {
-        let space = |elements: usize| {
-            // Only blocks of rows are transposed. A multiple of four lines would use only some sets of the caches.
-            let even = if self.group > 1 { groups::BLOCK } else { 1 };
+        let space = |elements: usize, even: usize| {
             let bytes = (elements / self.group).next_multiple_of(even);
+            // A multiple of four lines would use only some sets of the caches.
             self.group * if bytes.is_multiple_of(4 * LINE) { bytes + LINE } else { bytes }
         };
+        // Only blocks of the rows that are read are transposed.
+        let block = if self.group > 1 { groups::BLOCK } else { 1 };
         // The loop that is innermost only in the other tensor.
         let spaced = match self.innermost {
             (Some(src), Some(dst)) if src != dst => (Some(dst), Some(src)),
             _ => (None, None),
         };
         (
-            copied_strides(&read(loops), padded, spaced.0, space),
-            copied_strides(&written(loops), padded, spaced.1, space),
+            copied_strides(&read(loops), padded, spaced.0, |elements| space(elements, block)),
+            copied_strides(&written(loops), padded, spaced.1, |elements| space(elements, 1)),
         )
     }
 }
@@ -151,9 +152,11 @@ impl BoxLayout {
     ) -> Result<BoxLayout> {
         let (group, padded) = (form.group, form.padded(extents));
         let (read_copy, written_copy) = form.copies(loops, &padded);
-        let bytes = (read_copy.1 / group, written_copy.1 / group);
         let ((from, _), (to, _)) = (&read_copy, &written_copy);
-        let is_direct = form.direct.is_some();
+        // Elements that only fill a group must not be written.
+        let direct = form.direct.filter(|_| padded == extents);
+        let is_direct = direct.is_some();
+        let bytes = (read_copy.1 / group, if is_direct { 0 } else { written_copy.1 / group });
         let in_dst: Vec<usize> = written(loops).into_iter().map(isize::unsigned_abs).collect();
         let to = if is_direct { &in_dst } else { to };
         let (mut first_read, mut first_written) = (0, 0);
@@ -198,7 +201,7 @@ impl BoxLayout {
         let shape = Shape::new(shape)?;
         let (src, dst) =
             (Layout::strided(&shape, src.1, &src.0)?, Layout::strided(&shape, dst.1, &dst.0)?);
-        let store = form.direct.unwrap_or(StoreKind::Ordinary);
+        let store = direct.unwrap_or(StoreKind::Ordinary);
         let between = if src == dst {
             None
         } else {

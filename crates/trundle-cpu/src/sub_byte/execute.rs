@@ -111,7 +111,8 @@ unsafe fn move_box(
     let moved = match between {
         Some(plan) if *is_direct => {
             let dst = buffers.dst.wrapping_add(packing.bytes(at.dst.unsigned_abs()));
-            // SAFETY: the bytes hold only elements of this box.
+            assert!(plan.src_bytes <= read.len());
+            // SAFETY: the box has only whole bytes in the destination, and no elements that only fill a group.
             return unsafe { plan.run(read.as_ptr(), dst, 0) };
         }
         Some(plan) => {

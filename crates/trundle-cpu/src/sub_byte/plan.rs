@@ -91,7 +91,8 @@ impl SubByteSteps {
                 let layouts: usize = boxes.layouts.iter().map(layout).sum();
                 size_of_val(&boxes.loops[..]) + size_of_val(&boxes.layouts[..]) + layouts
             }
-            SubByteStep::Rows(_) | SubByteStep::Elements(_) => 0,
+            SubByteStep::Rows(rows) => rows.own_bytes(),
+            SubByteStep::Elements(_) => 0,
         };
         let steps: usize = self.steps.iter().map(step).sum();
         size_of_val(&self.steps[..]) + steps
@@ -217,7 +218,8 @@ fn pieces(loops: &[AffineLoop], group: usize, threads: usize) -> Vec<usize> {
     };
     let orders = [by_nearness(|each| each.src_stride), by_nearness(|each| each.dst_stride)];
     let mut best = vec![1; loops.len()];
-    let share = loops.iter().map(|each| each.len).product::<usize>() / (LEAST_BOXES * threads);
+    let share =
+        loops.iter().map(|each| each.len).product::<usize>() / (LEAST_BOXES * threads.max(1));
     let most = (2 * BOX * group).min(share);
     let mut run = LEAST_RUN * group;
     while run > LEAST_RUN && run * run > share {
@@ -271,9 +273,10 @@ impl fmt::Display for SubByteSteps {
             }
             write!(f, "\n    because they share bytes and do not stay together in whole bytes")?;
             if let SubByteStep::Boxes(Boxes { layouts, .. }) = step
-                && let Some(plan) = &layouts[0].between
+                && let BoxLayout { group, between: Some(plan), .. } = &layouts[0]
             {
-                write!(f, "\n    unpacked, a box is moved as {plan}")?;
+                let form = if *group > 1 { "in whole groups" } else { "unpacked" };
+                write!(f, "\n    {form}, a box is moved as {plan}")?;
             }
         }
         Ok(())

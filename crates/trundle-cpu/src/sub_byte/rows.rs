@@ -87,6 +87,11 @@ impl Rows {
         self.row.len * self.width * self.lanes
     }
 
+    /// Returns the approximate memory use of the plans in bytes.
+    pub(super) fn own_bytes(&self) -> usize {
+        self.plans.iter().map(|plan| size_of_val(plan) + plan.own_bytes()).sum()
+    }
+
     /// Returns the size of an unpacked copy.
     pub(super) fn scratch_bytes(&self) -> usize {
         if self.lanes > 1 {

@@ -235,7 +235,7 @@ impl Picker<'_> {
     /// loop, and runs on this machine.
     fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
         let pattern = roles.pattern(run);
-        let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);
+        let suits = |kernel: &&Kernel| kernel.is_for(self.machine.simd) && roles.suit(kernel.roles);
         CATALOGUE.iter().filter(suits).find(|kernel| kernel.applies(&pattern))
     }
 }

@@ -65,10 +65,11 @@ pub struct Used {
 }
 
 impl Used {
-    /// Returns a suggestion for users if the record is built in.
+    /// Returns a suggestion for users if the record is built in, and `TRUNDLE_TUNING` does not ask for that.
     pub fn suggestion(&self) -> Option<&'static str> {
         let is_built_in = matches!(self.source, TuningSource::BuiltIn(_));
-        is_built_in.then_some("`trundle tune` finds the fastest settings for this machine")
+        (is_built_in && std::env::var_os("TRUNDLE_TUNING").is_none())
+            .then_some("`trundle tune` finds the fastest settings for this machine")
     }
 }
 

@@ -247,7 +247,13 @@ impl Search {
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         // Where the system uses large pages for all buffers, both are the same.
-        let small = Buffers::new(bytes, |bytes| Ok(vec![0; bytes].into_boxed_slice()))?;
+        let small = Buffers::new(bytes, |bytes| {
+            let mut buffer = Vec::new();
+            let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
+            buffer.try_reserve_exact(bytes).map_err(too_large)?;
+            buffer.resize(bytes, 0);
+            Ok(buffer.into_boxed_slice())
+        })?;
         let large = Buffers::new(bytes, |bytes| cpu.buffer(bytes))?;
         Ok(Search { machine, cases, pages: [small, large] })
     }

@@ -3,8 +3,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::staged;
 use super::tables::{GatherTile, Offset, Tables};
+use super::{gathered, staged};
 use crate::channels;
 use crate::elements::copy::by_width;
 use crate::pattern::Pattern;
@@ -20,8 +20,9 @@ pub(crate) use crate::elements::strided::tile;
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// Applies if a tile of two loops would be small and is not moved by shuffles within lanes, there are more than two loops, and the innermost loops of two
-/// iterations fill a register in the source and in the destination.
+/// Applies if a tile of two loops would be small, there are more than two loops, and the innermost loops of two
+/// iterations fill a register in the source and in the destination. Pixels are left to shuffles within lanes, unless they
+/// would be moved element by element.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize)| {
@@ -30,7 +31,8 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8 | 16)
         && width << bits.0.min(bits.1) >= vector_bytes
         && is_small(lens)
-        && !channels::moves_within_lanes(pattern, vector_bytes)
+        && !(channels::moves_within_lanes(pattern, vector_bytes)
+            && !gathered::applies(pattern, vector_bytes))
         && (is_small(tile)
             || tile.0 * width < LEAST_PLAIN_ROW_BYTES
             || !transposed::applies(pattern, vector_bytes))
