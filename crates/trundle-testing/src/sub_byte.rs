@@ -2,6 +2,7 @@
 
 use std::borrow::{Borrow, BorrowMut};
 use std::fmt;
+use std::slice::from_ref;
 
 use proptest::array::uniform2;
 use proptest::strategy::Strategy;
@@ -232,8 +233,8 @@ fn shaping() -> impl Strategy<Value = Case> {
 pub fn large_conformance<B: Testable>(backend: &B) {
     let transposed = PlainOp::Transpose { order: vec![] };
     let mut cases = vec![
-        Case::contiguous(&[1511, 1031], &[transposed.clone()], 1, [3, 5]),
-        Case::contiguous(&[552, 1032], &[transposed], 1, [0, 0]),
+        Case::contiguous(&[1511, 1031], from_ref(&transposed), 1, [3, 5]),
+        Case::contiguous(&[552, 1032], from_ref(&transposed), 1, [0, 0]),
     ];
     // Loops that read the same elements, or the next ones, leave few elements of a row to a box.
     for (shape, strides) in [([128, 100, 32], [1, 0, 128]), ([128, 128, 16], [1, 1, 255])] {

@@ -31,8 +31,8 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8 | 16)
         && width << bits.0.min(bits.1) >= vector_bytes
         && is_small(lens)
-        && !(channels::moves_within_lanes(pattern, vector_bytes)
-            && !gathered::applies(pattern, vector_bytes))
+        && (!channels::moves_within_lanes(pattern, vector_bytes)
+            || gathered::applies(pattern, vector_bytes))
         && (is_small(tile)
             || tile.0 * width < LEAST_PLAIN_ROW_BYTES
             || !transposed::applies(pattern, vector_bytes))
