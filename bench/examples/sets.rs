@@ -1,5 +1,5 @@
-//! Times moves on one thread with each instruction set of this machine, alternately, and marks the cases in which a
-//! wider set is slower than a narrower one.
+//! Times moves on one thread with each instruction set of this machine, alternately, and marks each case that a
+//! wider set makes slower.
 //!
 //! Usage: `sets [words]`. Only cases whose `name width sizes` contains one of the words are timed.
 #![allow(clippy::print_stdout, reason = "the times are for its user")]
@@ -23,7 +23,7 @@ const TURN_SECONDS: f64 = 50e-6;
 const BYTES: [usize; 5] = [1 << 10, 16 << 10, 256 << 10, 4 << 20, 50 << 20];
 
 /// The lengths of planes and rows in batches of this size.
-const SHORT: [usize; 7] = [9, 17, 40, 100, 224, 500, 4000];
+const SHORT: [usize; 9] = [8, 9, 17, 32, 40, 100, 224, 500, 4000];
 const BATCH_BYTES: usize = 256 << 10;
 
 struct Case {

@@ -72,12 +72,9 @@ impl Backend for Cpu {
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
-        let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
-        // The system provides zeroed pages, so no zeros are written here.
-        let mut buffer: Vec<u8> = vec![0; bytes];
+        let mut buffer = zeros(bytes)?;
         prefer_large_pages(&mut buffer);
-        Ok(buffer.into_boxed_slice())
+        Ok(buffer)
     }
 
     fn buffer_of(&self, bytes: &[u8]) -> Result<Box<[u8]>> {
@@ -106,4 +103,15 @@ impl Backend for Cpu {
         // SAFETY: as in `run`.
         unsafe { plan.run_raw(src, dst, &Cancellation::when_not(go_on)) }
     }
+}
+
+/// Allocates a buffer, without asking for large pages.
+///
+/// # Errors
+/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the memory is not enough.
+pub(crate) fn zeros(bytes: usize) -> Result<Box<[u8]>> {
+    let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
+    // The system provides zeroed pages, so no zeros are written here.
+    Ok(vec![0; bytes].into_boxed_slice())
 }

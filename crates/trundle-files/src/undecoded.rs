@@ -1,4 +1,4 @@
-//! Tensors that trundle cannot decode, and copies as they are stored.
+//! Tensors that trundle cannot decode, and copies without decoding them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::names::{cannot_keep, check_readable, leaving_out, listed, shown_path};
 use crate::request::Axis;
 
-/// Returns the tensors of a file that cannot be decoded and go to the output as they are stored: their indices in
+/// Returns the tensors of a file that cannot be decoded and are copied to the output without decoding: their indices in
 /// [`TensorFile::undecoded`].
 ///
 /// # Errors
@@ -43,7 +43,7 @@ pub(crate) fn kept(
     file.unreadable().iter().map(index).collect()
 }
 
-/// Returns the tensors that a split or a join along `axis` (`None`: a new axis) copies [as they are stored](kept); none
+/// Returns the tensors that a split or a join along `axis` (`None`: a new axis) copies [without decoding](kept); none
 /// if `name` selects tensors.
 ///
 /// # Errors

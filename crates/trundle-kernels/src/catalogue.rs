@@ -79,6 +79,9 @@ pub struct Kernel {
     pub name: &'static str,
     /// The instruction set it needs.
     pub simd: Simd,
+    /// Whether only machines without a wider instruction set use the kernel. It then applies to more tiles than the
+    /// kernels of wider sets, which was not measured beside them.
+    is_alone: bool,
     /// Which loops of a block the kernel takes as rows and columns.
     pub roles: Roles,
     /// Whether the kernel can move tiles of this pattern, with vectors of this many bytes.
@@ -95,12 +98,8 @@ pub struct Kernel {
 
 impl Kernel {
     /// Returns whether a machine whose widest instruction set is `widest` uses the kernel.
-    ///
-    /// The forms of some kernels for AVX2 apply to more tiles than those for wider sets. This was measured only on
-    /// machines without a wider set.
     pub fn is_for(&self, widest: Simd) -> bool {
-        const ONLY_WIDEST: [&str; 3] = ["interleaved-avx2", "deinterleaved-avx2", "gathered-avx2"];
-        self.simd == widest || (self.simd < widest && !ONLY_WIDEST.contains(&self.name))
+        self.simd == widest || (self.simd < widest && !self.is_alone)
     }
 
     /// Returns whether the kernel can move tiles of this pattern.
@@ -169,6 +168,12 @@ macro_rules! instance {
         instance!(Avx512 "avx512" "avx512f,avx512bw,avx512vl", $($row)*);
     };
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
+    (avx2_alone, $($row:tt)*) => {
+        mod shared { instance!(avx2, $($row)*); }
+
+        pub(in crate::catalogue) const KERNEL: crate::Kernel =
+            crate::Kernel { is_alone: true, ..shared::KERNEL };
+    };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
     (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
     (scalar, $name:literal, $folder:ident::$kernel:ident $($row:tt)*) => {
@@ -197,6 +202,7 @@ macro_rules! instance {
         pub(in crate::catalogue) const KERNEL: crate::Kernel = crate::Kernel {
             name: concat!($name, "-", $suffix),
             simd: crate::Simd::$set,
+            is_alone: false,
             roles: crate::Roles::$roles,
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
@@ -214,7 +220,7 @@ macro_rules! instance {
 catalogue! {
     "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [neon] [],
         "many axes of two, or of powers of two: bits of indices change places in registers";
-    "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2] [] [portable],
+    "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2_alone] [] [portable],
         "many short axes: from tables of offsets over several of them";
     "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
         "indices select elements: element by element";
@@ -226,9 +232,9 @@ catalogue! {
         "neighbours stay neighbours: rows are copied as runs of bytes";
     "repeated": rows::repeated(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
         "one element everywhere: rows are filled with it";
-    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
+    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [neon] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
-    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
+    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [neon] [],
         "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
     "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],
         "tiles of few elements, one after another: element by element";

@@ -43,10 +43,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
     let record = measure(&suites, device.as_deref(), args)?;
     if streamed == 0 {
-        let suggestion = tuning::used().suggestion().filter(|_| device.is_none());
-        print(
-            &(record.table() + &suggestion.map_or(String::new(), |text| format!("\n{text}.\n"))),
-        )?;
+        print(&record.table())?;
+        if let Some(suggestion) = tuning::used().suggestion().filter(|_| device.is_none()) {
+            print(&format!("\n{suggestion}.\n"))?;
+        }
     }
     if let Some(path) = &args.svg {
         write_with(path, args.force, |output| output.write_all(record.svg().as_bytes()))?;

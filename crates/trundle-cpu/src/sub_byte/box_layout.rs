@@ -86,7 +86,7 @@ impl Form {
         padded
     }
 
-    /// Returns the copies of a box as it is read and as it is written.
+    /// Returns the copies of a box in the order of the source and in the order of the destination.
     fn copies(self, loops: &[AffineLoop], padded: &[usize]) -> (Copied, Copied) {
         let space = |elements: usize, even: usize| {
             let bytes = (elements / self.group).next_multiple_of(even);

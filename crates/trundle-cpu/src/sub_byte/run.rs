@@ -150,15 +150,18 @@ unsafe fn copy_parts(
     };
     part(0, cut.head);
     if cut.whole > 0 {
-        let (from, to) = (from + cut.head, packing.bytes(to + cut.head));
+        let (from, to) = (from + cut.head, to + cut.head);
         let within = from % packing.group();
-        let (start, bytes) = (packing.bytes(from - within), packing.bytes(cut.whole));
         // SAFETY: the bytes of whole groups hold no other elements, and a shared slice cannot overlap memory that is
         // written.
-        let dst = unsafe { std::slice::from_raw_parts_mut(dst.add(to), bytes) };
-        match within {
-            0 => dst.copy_from_slice(&src[start..start + bytes]),
-            _ => groups::shift(packing, &src[start..=start + bytes], within, dst),
+        unsafe {
+            if within == 0 {
+                copy(packing, src, from, dst, to, cut.whole);
+            } else {
+                let (start, bytes) = (packing.bytes(from - within), packing.bytes(cut.whole));
+                let dst = std::slice::from_raw_parts_mut(dst.add(packing.bytes(to)), bytes);
+                groups::shift(packing, &src[start..=start + bytes], within, dst);
+            }
         }
     }
     part(cut.head + cut.whole, cut.tail);

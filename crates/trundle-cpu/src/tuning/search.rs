@@ -14,6 +14,7 @@ use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
 use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::{built_in, kept, kept_path, used};
+use crate::backend::zeros;
 use crate::{Cpu, Machine, Plan, Simd};
 
 /// Bytes per buffer: about twice the largest streaming threshold, so that the data is not cached.
@@ -88,6 +89,7 @@ impl Tuned {
     }
 }
 
+/// Searches for the fastest record of this machine.
 ///
 /// This process does not use the record. [`Tuned::keep`] stores it for later processes. `go_on` receives the progress.
 /// If `go_on` returns false, the search stops and returns `None`.
@@ -247,13 +249,7 @@ impl Search {
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         // Where the system uses large pages for all buffers, both are the same.
-        let small = Buffers::new(bytes, |bytes| {
-            let mut buffer = Vec::new();
-            let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
-            buffer.try_reserve_exact(bytes).map_err(too_large)?;
-            buffer.resize(bytes, 0);
-            Ok(buffer.into_boxed_slice())
-        })?;
+        let small = Buffers::new(bytes, zeros)?;
         let large = Buffers::new(bytes, |bytes| cpu.buffer(bytes))?;
         Ok(Search { machine, cases, pages: [small, large] })
     }
@@ -314,8 +310,8 @@ impl Search {
     /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
-        let most = self.pages[0].src.len();
-        for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= most) {
+        let bytes = self.pages[0].src.len();
+        for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= bytes) {
             let work = movement(&Transpose::new(&[]).into(), 4, &[side, side])?;
             let with = |streaming_bytes| Tuning { streaming_bytes, ..tuning };
             let plans =
@@ -323,8 +319,8 @@ impl Search {
             let times = in_turn(&plans, 2 * LAST_ROUNDS, &mut self.pages)?;
             if least(&times.map(|times| ratio(&times[0], &times[1]))) < LEAST_GAIN {
                 // The next size, twice as large, was faster with streaming, unless this is the largest one.
-                let threshold = tuning.streaming_bytes.max(4 * side * side);
-                return Ok((4 * side * side * 3 / 2).min(threshold));
+                let most = tuning.streaming_bytes.max(4 * side * side);
+                return Ok((4 * side * side * 3 / 2).min(most));
             }
         }
         // Streaming was faster at all sizes.

@@ -71,7 +71,7 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     token: Token<V>,
     tile: &Tile,
 ) {
-    if !V::SHUFFLES_FREELY {
+    if V::WITHIN_LANES {
         // SAFETY: the caller upholds `# Safety`.
         return unsafe { V::outlined::<ToPlanes<W, N>>(token, tile) };
     }

@@ -62,7 +62,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
 ) {
     // Few shuffles: memory is slower, or as many pieces are (measured; docs/notes/kernels.md).
     let is_fast = W == 8 && matches!(N, 3 | 5) || N <= 4 && tile.store == StoreKind::Streaming;
-    if !V::SHUFFLES_FREELY && !is_fast {
+    if V::WITHIN_LANES && !is_fast {
         // SAFETY: the caller upholds `# Safety`.
         return unsafe { V::outlined::<ToPixels<W, N>>(token, tile) };
     }
@@ -151,7 +151,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         let mut element = elements.start;
         while element < elements.end {
             let pixel = (element / N).min(self.tile.rows.len - each);
-            // The vector with the element, among those that begin at `pixel`.
+            // The vector with the element, among the vectors that begin at `pixel`.
             let index = (element - pixel * N) / each;
             let first = pixel * N + index * each;
             let end = (first + each).min(elements.end);

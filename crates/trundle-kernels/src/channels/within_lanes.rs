@@ -124,13 +124,7 @@ impl<const W: usize, const N: usize> Outlined for ToPlanes<W, N> {
     /// As [`KernelFn::Tile`](crate::KernelFn::Tile), for all N channels of W bytes, and at least one vector of pixels.
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        let risen;
-        let tile = if tile.rows.src_stride < 0 {
-            risen = tile.rising();
-            &risen
-        } else {
-            tile
-        };
+        let tile = &tile.rising();
         let (each, len) = (V::BYTES / W, tile.cols.len);
         let plane =
             |channel: usize| tile.dst.wrapping_offset(channel.cast_signed() * tile.rows.dst_stride);
@@ -331,8 +325,8 @@ impl<const W: usize, const N: usize> ToPixels<W, N> {
         unsafe { lines.end() };
     }
 
-    /// Writes one vector of each channel to pixels at `dst`, from `pixel` on. Also writes the bytes beyond that
-    /// the last piece has.
+    /// Writes one vector of each channel to pixels at `dst`, from `pixel` on. Also writes up to `Pieces::BEYOND` bytes
+    /// behind the last pixel.
     ///
     /// # Safety
     /// As [`Outlined::run`]. The pixels belong to the tile, and the written bytes are valid for writes.

@@ -44,7 +44,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile); the tables are for registers of V.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
-    if !V::SHUFFLES_FREELY
+    if V::WITHIN_LANES
         && let Some(staged) = &tile.tables.staged
     {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.

@@ -10,7 +10,6 @@
 
 use super::exchanges::{BitOrigin, Exchange};
 use super::tables::GatherTile;
-use crate::elements::copy::copy;
 use crate::parts::scratch::{COPIED_BYTES, scratch};
 use crate::rows::runs::copy_run;
 use crate::simd::{Indices, LINE, Token, Vector, stream_line};
@@ -294,9 +293,7 @@ impl Staged {
             }
             for (vector, at) in vectors.iter().zip(&self.stores) {
                 vector.store_lane(0, to.add(at + low.1));
-                if V::BYTES > LANE {
-                    vector.store_lane(1, to.add(at + high.1));
-                }
+                vector.store_lane(1, to.add(at + high.1));
             }
         }
     }
@@ -321,26 +318,10 @@ unsafe fn write_run<V: Vector>(
             return copy_run(token, src, dst, bytes);
         }
         let end = head + (bytes - head) / LINE * LINE;
-        copy_part(token, src, dst, head);
+        copy_run(token, src, dst, head);
         for at in (head..end).step_by(LINE) {
             stream_line(token, src.add(at), dst.add(at));
         }
-        copy_part(token, src.add(end), dst.add(end), bytes - end);
-    }
-}
-
-/// Copies less than a line. Large allocations begin 16 bytes after the start of a line, so most parts are whole lanes.
-///
-/// # Safety
-/// As [`copy_run`].
-#[inline(always)]
-unsafe fn copy_part<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
-    let lanes = bytes / LANE * LANE;
-    // SAFETY: the caller guarantees that the bytes are valid.
-    unsafe {
-        for at in (0..lanes).step_by(LANE) {
-            copy::<LANE>(src.add(at), dst.add(at));
-        }
-        copy_run(token, src.add(lanes), dst.add(lanes), bytes - lanes);
+        copy_run(token, src.add(end), dst.add(end), bytes - end);
     }
 }

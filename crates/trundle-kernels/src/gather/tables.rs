@@ -117,7 +117,7 @@ impl Tables {
         let Taken { rows, cols, exchanges, staged, begin, elements } = if bits {
             left.take_registers(width, simd)?
         } else {
-            let staged = if simd.stages() { left.take_transpose(width) } else { None };
+            let staged = if simd.is_within_lanes() { left.take_transpose(width) } else { None };
             staged.unwrap_or_else(|| left.take_elements(width))
         };
         let most = (tile_bytes / (elements * width)).clamp(1, MOST_MICRO_TILES);
@@ -251,7 +251,10 @@ impl Left {
         let bytes = simd.vector_bytes();
         let before = self.clone();
         let bits = self.take_bits(width, bytes)?;
-        if simd.stages() && width <= MOST_STAGED_WIDTH && bits.cols.len() >= LEAST_STAGED_COLS {
+        if simd.is_within_lanes()
+            && width <= MOST_STAGED_WIDTH
+            && bits.cols.len() >= LEAST_STAGED_COLS
+        {
             for run in RUN_BYTES {
                 let mut left = before.clone();
                 if let Some(bits) = left.take_bits(width, run)

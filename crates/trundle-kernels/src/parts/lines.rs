@@ -29,8 +29,8 @@ impl Lines {
         self.made.wrapping_add(self.full)
     }
 
-    /// Adds `bytes` bytes at [`Lines::room`] and writes all complete lines. Prefetches the line at
-    /// `ahead` of the position of each line, counted from the start of the first one.
+    /// Adds `bytes` bytes at [`Lines::room`] and writes all complete lines. Prefetches `ahead(at)` for each line,
+    /// which begins `at` bytes after the start of the first one.
     ///
     /// # Safety
     /// The bytes are at [`Lines::room`], and the next bytes of the destination are valid for writes.

@@ -15,7 +15,7 @@ const LATER: [u8; 32] = each!(index in 32 => if index < 16 { index as u8 } else 
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
-    const SHUFFLES_FREELY: bool = false;
+    const WITHIN_LANES: bool = true;
 
     type Mask = __m256i;
 

@@ -106,11 +106,11 @@ impl Simd {
         }
     }
 
-    /// Returns whether kernels of many short loops move elements by way of a buffer.
-    pub(crate) fn stages(self) -> bool {
+    /// Returns [`Vector::WITHIN_LANES`].
+    pub(crate) fn is_within_lanes(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => !Avx2::SHUFFLES_FREELY,
+            Simd::Avx2 => Avx2::WITHIN_LANES,
             _ => false,
         }
     }
@@ -180,8 +180,8 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one at a time.
     const HAS_SHUFFLE: bool = true;
 
-    /// Whether [`Vector::shuffle`] takes few instructions. If not, shuffles within lanes are faster.
-    const SHUFFLES_FREELY: bool = true;
+    /// Whether kernels shuffle within lanes where they can, because [`Vector::shuffle`] takes many instructions.
+    const WITHIN_LANES: bool = false;
 
     /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists ordinary ones.
     const STREAMS: bool = true;
