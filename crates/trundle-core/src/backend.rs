@@ -1,7 +1,8 @@
 //! The interface of devices that run moves.
 
-use std::fmt::{Debug, Display};
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use alloc::boxed::Box;
+use core::fmt::{Debug, Display};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::program::Budget;
 use crate::{Move, Result};

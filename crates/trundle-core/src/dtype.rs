@@ -1,8 +1,12 @@
 //! Element types. Moves need only the width of a type; the names are for users and files.
 
-use std::any::TypeId;
-use std::fmt;
-use std::mem::MaybeUninit;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::fmt;
+use core::mem::MaybeUninit;
 
 use crate::{BitOrder, Packing, Result, Width};
 

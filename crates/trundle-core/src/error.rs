@@ -1,6 +1,8 @@
 //! The error type of the crate.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
 
 use crate::dtype::DTypeError;
 use crate::layout::LayoutError;
@@ -9,7 +11,7 @@ use crate::ops::{OpError, PatternFault};
 use crate::shape::ShapeError;
 
 /// The result of a function that may return an [`Error`].
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// The reason why a call failed.
 ///
@@ -46,7 +48,7 @@ impl Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

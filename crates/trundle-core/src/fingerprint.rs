@@ -1,7 +1,9 @@
 //! Fingerprints: numbers that identify a value on every machine and with every compiler.
 
-use std::ops::Range;
-use std::sync::Arc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A type whose values have a fingerprint that is the same on every machine.
 ///

@@ -1,6 +1,7 @@
 //! Layouts: the positions of a tensor's elements in a buffer of bytes.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::shape::{check_sizes, steps_to};
 use crate::{Result, Shape, ShapeError, Width};
@@ -271,7 +272,7 @@ impl Layout {
             return Ok(());
         }
         let mut axes: Vec<Reach> = axes.collect();
-        axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        axes.sort_by_key(|axis| core::cmp::Reverse(axis.stride));
         let mut steps = MOST_SEARCH_STEPS;
         let sorted = axes.iter().copied();
         if nested(sorted, element) || !overlaps(&axes, element, &mut steps) {
@@ -353,7 +354,8 @@ fn div_ceil(dividend: i128, divisor: i128) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use alloc::collections::BTreeSet;
+    use alloc::string::ToString;
 
     use super::*;
 
@@ -385,7 +387,7 @@ mod tests {
     }
 
     fn bytes_are_distinct(layout: &Layout, width: usize) -> bool {
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         let mut distinct = true;
         layout.shape().for_each_index(|index| {
             let at: isize =

@@ -3,7 +3,7 @@
 //! Three types describe which source element each destination element gets. An [`Op`] has the parameters of an
 //! operator's specification, an [`IndexMap`] maps coordinates to coordinates, and a [`Move`] has byte offsets.
 //! A [`Backend`] turns a move into a plan and runs the plan. A [`Program`] describes several tensors and how
-//! each is made from others.
+//! each is made from others. The crate does not need the standard library, only `alloc`.
 //!
 //! ```
 //! use trundle_core::{IndexMap, Op, Shape, ops::{Roll, Transpose}};
@@ -16,6 +16,12 @@
 //! # Ok::<(), trundle_core::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![no_std]
+
+#[macro_use]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 #[macro_use]
 mod refusals;

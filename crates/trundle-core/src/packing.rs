@@ -1,6 +1,6 @@
 //! Packings: how sub-byte elements share bytes.
 
-use std::fmt;
+use core::fmt;
 
 /// How elements of 1, 2, 3, 4 or 6 bits share bytes.
 ///
@@ -218,6 +218,8 @@ impl From<Packing> for Width {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     fn packing(bits: u8, order: BitOrder) -> Packing {

@@ -19,10 +19,10 @@ macro_rules! refusals {
             $($(#[$reason_doc])* $reason $({ $($(#[$field_doc])* $field: $type,)* })?,)*
         }
 
-        impl std::error::Error for $name {}
+        impl core::error::Error for $name {}
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self {
                     $($name::$reason $({ $($field),* })? => {
                         $(let _ = $unused;)?

@@ -1,7 +1,10 @@
 //! Shapes, axes and permutations.
 
-use std::fmt;
-use std::ops::{Deref, Range};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::{Deref, Range};
 
 use crate::Width;
 
@@ -315,7 +318,7 @@ impl<const N: usize> TryFrom<[usize; N]> for Shape {
 
 impl AsRef<[Shape]> for Shape {
     fn as_ref(&self) -> &[Shape] {
-        std::slice::from_ref(self)
+        core::slice::from_ref(self)
     }
 }
 
@@ -395,7 +398,7 @@ impl Permutation {
                     negative_allowed: false,
                 },
             )?;
-            if std::mem::replace(&mut seen[axis], true) {
+            if core::mem::replace(&mut seen[axis], true) {
                 return Err(ShapeError::RepeatedAxis { argument: "order", axis: entry });
             }
             axes.push(axis);
@@ -416,6 +419,8 @@ impl Permutation {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]

@@ -3,6 +3,8 @@
 //! A buffer is a slice of bytes, which hold elements of any type, or a slice of the elements themselves. Elements are
 //! never reinterpreted as another type.
 
+use alloc::vec::Vec;
+
 use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
 /// A read-only view of a tensor: a borrowed buffer with a layout.
@@ -52,7 +54,7 @@ impl<'a, T> TensorView<'a, T> {
 ///
 /// Bytes and bits outside the elements keep their values, so a view can be a part of a larger tensor.
 ///
-/// `T` is the item type of the buffer, as in a [`TensorView`], or [`MaybeUninit`](std::mem::MaybeUninit) of such a
+/// `T` is the item type of the buffer, as in a [`TensorView`], or [`MaybeUninit`](core::mem::MaybeUninit) of such a
 /// type, for uninitialised memory.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T = u8> {
@@ -327,7 +329,7 @@ impl<T> Tensor<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::mem::MaybeUninit;
+    use core::mem::MaybeUninit;
 
     use super::*;
     use crate::{Error, LayoutError};

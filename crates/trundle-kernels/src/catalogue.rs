@@ -1,6 +1,6 @@
 //! The catalogue: each kernel's instruction sets, the tiles that it applies to, and the reason to pick it.
 
-use std::fmt;
+use core::fmt;
 
 use crate::gather::indexed::IndexTile;
 use crate::gather::tables::GatherTile;

@@ -60,6 +60,8 @@ impl Jumps {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     fn walked(all: Jumps, begin: isize, stride: isize, count: usize) -> Vec<isize> {

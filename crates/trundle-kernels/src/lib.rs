@@ -4,7 +4,24 @@
 //! A kernel knows widths and strides, but no operators, types, tensors, plans or threads. So this crate has no
 //! dependencies, and is rebuilt only when a kernel changes. The planner of `trundle-cpu` uses the first kernel of
 //! [`CATALOGUE`] that applies to a tile. See docs/kernels.md.
+//!
+//! # Features
+//!
+//! - `std` (default): detects the instruction sets of the machine, and gives each thread scratch memory. Without it, the
+//!   crate needs only `alloc`. The available instruction sets are then those that the crate is compiled for, and some
+//!   kernels use slower methods that need no scratch memory.
 #![allow(unsafe_code)]
+#![no_std]
+// The portable set lacks some kernels, and so it does not use all of their parts.
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, unused_imports, unused_macros)
+)]
+
+#[macro_use]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod catalogue;
 mod channels;

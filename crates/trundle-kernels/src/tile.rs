@@ -1,6 +1,6 @@
 //! Tiles, the arguments of kernels: rows and columns of elements.
 
-use std::fmt;
+use core::fmt;
 
 use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};

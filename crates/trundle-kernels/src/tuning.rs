@@ -1,7 +1,11 @@
 //! Settings whose best values differ between machines and must be measured.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 /// The cache that a prefetch targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,14 +136,14 @@ pub(crate) const MOST_PAGES: usize = 4;
 
 struct Number {
     name: &'static str,
-    range: std::ops::RangeInclusive<usize>,
+    range: core::ops::RangeInclusive<usize>,
     of: fn(&mut Tuning) -> &mut usize,
 }
 
 const NUMBERS: [Number; 11] = {
     const fn number(
         name: &'static str,
-        range: std::ops::RangeInclusive<usize>,
+        range: core::ops::RangeInclusive<usize>,
         of: fn(&mut Tuning) -> &mut usize,
     ) -> Number {
         Number { name, range, of }

@@ -1,5 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
+use core::fmt::Debug;
 
 use super::*;
 use crate::ops::{

@@ -1,5 +1,7 @@
 //! Functions from output coordinates to the coordinate on one source axis.
 
+use alloc::vec::Vec;
+
 use super::Table;
 use crate::shape::steps_to;
 

@@ -1,7 +1,8 @@
 //! Restricts index maps to boxes of the output (a chunk, a tile, the share of a thread) or of the source, and finds the
 //! source box that a map reads.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::region::{AffineForm, Coordinate, CutForm, IndexedForm, NotOne, ReversedRow};
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Room, visit_preimage};

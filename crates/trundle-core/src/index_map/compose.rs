@@ -1,5 +1,7 @@
 //! Composition of index maps.
 
+use alloc::vec::Vec;
+
 use super::axis_map::follow;
 use super::{AxisMap, IndexMap, Layer, Line, Piece};
 use crate::Result;

@@ -1,5 +1,7 @@
 //! Inverts index maps.
 
+use alloc::vec::Vec;
+
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Table};
 
 impl IndexMap {
@@ -88,7 +90,7 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
     images
         .into_iter()
         .map(|(from, end, line)| {
-            (std::mem::replace(&mut reached, end) == from).then_some(Piece { end, line })
+            (core::mem::replace(&mut reached, end) == from).then_some(Piece { end, line })
         })
         .collect()
 }
@@ -98,7 +100,7 @@ fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec
     let mut back = vec![usize::MAX; size];
     for (i, coordinate) in found.enumerate() {
         let slot = back.get_mut(usize::try_from(coordinate).ok()?)?;
-        if std::mem::replace(slot, i) != usize::MAX {
+        if core::mem::replace(slot, i) != usize::MAX {
             return None;
         }
     }

@@ -1,5 +1,7 @@
 //! Concatenates maps from one source.
 
+use alloc::vec::Vec;
+
 use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 

@@ -1,6 +1,7 @@
 //! A layer of an index map: a map for each source axis, or a reshape.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::{AxisMap, Line, Piece};
 use crate::Shape;

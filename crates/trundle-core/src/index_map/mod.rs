@@ -15,7 +15,8 @@ mod split;
 mod stretch;
 mod table;
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
 pub(crate) use bounds::{check_bounds, shape_of};

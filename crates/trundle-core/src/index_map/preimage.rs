@@ -1,5 +1,7 @@
 //! Pulls regions back through the layers of a map.
 
+use alloc::vec::Vec;
+
 use super::compose::OUT_OF_BOUNDS;
 use super::region::{AffineForm, Coordinate, Evaluated, IndexedForm, NotOne};
 use super::{Layer, Region};

@@ -6,8 +6,9 @@
 //!
 //! A region is a nest of loops. `number` is the index of a loop in [`Region::sizes`].
 
-use std::ops::Range;
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::compose::{OUT_OF_BOUNDS, piece_at};
 use super::{AxisMap, Line, Piece, Table};
@@ -208,9 +209,9 @@ impl Region {
                 Coordinate::Ragged(row) => (&mut row.entry, None),
                 Coordinate::Indexed(indexed) => (&mut indexed.entry, None),
             };
-            std::iter::once(form).chain(second)
+            core::iter::once(form).chain(second)
         });
-        std::iter::once(&mut self.position).chain(coordinates)
+        core::iter::once(&mut self.position).chain(coordinates)
     }
 
     /// The number of boxes after cutting at all cut coordinates.
@@ -297,7 +298,7 @@ impl Region {
         for coordinate in &mut self.coordinates {
             match coordinate {
                 Coordinate::Cut(cut) if cut.number == number => {
-                    std::mem::swap(&mut cut.first, &mut cut.second);
+                    core::mem::swap(&mut cut.first, &mut cut.second);
                     cut.at = len - cut.at;
                 }
                 Coordinate::Ragged(row) if row.number == number => {

@@ -1,5 +1,7 @@
 //! Splits a map with too many boxes into two maps.
 
+use alloc::vec::Vec;
+
 use super::compose::put_on;
 use super::{AxisMap, IndexMap, Layer};
 use crate::Shape;

@@ -1,6 +1,6 @@
 //! Finds ranges of evenly spaced output elements with evenly spaced sources.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::{AxisMap, Table};
 

@@ -1,6 +1,7 @@
 //! Tables of axis maps: the lengths of partly reversed rows, and the indices of gathers.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::{AxisMap, Line, Piece};
 use crate::shape::{for_each_index, row_major_strides, steps_to};

@@ -1,6 +1,7 @@
 //! Binds an index map to two layouts: coordinates become byte offsets.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 use super::{Block, Cut, CutAt, IndexTable, LengthTable, Loop, Move, Run, Source};
 use crate::index_map::{

@@ -1,4 +1,6 @@
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::cut::{Cut, CutAt, LengthTable};
 use super::index_table::IndexTable;
@@ -58,7 +60,7 @@ impl Source {
 
     /// Adds the source distances of a cut. An earlier cut must be at the same step.
     pub(super) fn cut(&mut self, cut: Cut) {
-        let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
+        let before = core::mem::replace(self, Source::Cut(Box::new(cut)));
         match (before, self) {
             (Source::Affine { stride }, read) => read.add_stride(stride),
             (Source::Cut(before), Source::Cut(cut)) => {

@@ -2,7 +2,8 @@
 //!
 //! Law of every function here: the same bytes are copied from the same sources to the same destinations.
 
-use std::cmp::Reverse;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::{Block, Cut, CutAt, Loop, Move, Run, Source, greatest_common_divisor};
 
@@ -74,7 +75,7 @@ fn straighten(block: &mut Block) {
     for Loop { len, src, .. } in &mut block.loops {
         let Source::Cut(cut) = src else { continue };
         let Cut { at: CutAt::Constant(at), first, second } = &mut **cut else { continue };
-        let begin = std::mem::take(&mut first.src_offset);
+        let begin = core::mem::take(&mut first.src_offset);
         block.src_offset = block.src_offset.wrapping_add(begin);
         second.src_offset = second.src_offset.wrapping_sub(begin);
         let steps = at.cast_signed();

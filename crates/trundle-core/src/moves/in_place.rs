@@ -1,5 +1,8 @@
 //! Moves in place, axis by axis: the result replaces the source in the same buffer.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::canonicalize::canonicalize;
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 

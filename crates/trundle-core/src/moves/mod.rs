@@ -9,7 +9,8 @@ mod in_place;
 mod index_table;
 mod slabs;
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 pub use block::{Block, Loop, Source};
 pub use cut::{Cut, CutAt, LengthTable, Run};

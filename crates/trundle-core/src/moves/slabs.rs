@@ -1,5 +1,7 @@
 //! Slabs: boxes of a tensor that stay in their positions while elements move within them.
 
+use alloc::vec::Vec;
+
 use super::canonicalize::canonicalize;
 use super::{Block, Loop, Move, Source};
 

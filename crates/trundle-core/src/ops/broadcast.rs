@@ -1,5 +1,7 @@
 //! numpy's `broadcast_to`.
 
+use alloc::vec::Vec;
+
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Broadcasts the tensor to a larger shape.

@@ -1,6 +1,7 @@
 //! Concat of ONNX and OpenVINO, numpy's `concatenate`.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::Declaration;
 use super::operand::{Operand, Operands};

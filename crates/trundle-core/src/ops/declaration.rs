@@ -1,8 +1,9 @@
 //! The names and parameters of operators, as data for the chain language, the commands and the keys of the plan cache.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::ptr;
+use alloc::vec::Vec;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ptr;
 
 use super::Op;
 
@@ -141,7 +142,7 @@ impl Argument for i64 {
     }
 
     fn list(&self) -> &[i64] {
-        std::slice::from_ref(self)
+        core::slice::from_ref(self)
     }
 }
 
@@ -206,8 +207,8 @@ macro_rules! declare {
             pub const DECLARATION: &'static super::Declaration = &DECLARATION;
         }
 
-        impl std::fmt::Display for $op {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl core::fmt::Display for $op {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 DECLARATION.print(&[$(super::declaration::Argument::list(&self.$field)),*], f)
             }
         }

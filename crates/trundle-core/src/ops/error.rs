@@ -1,3 +1,7 @@
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::{Error, Shape};
 
 refusals! {

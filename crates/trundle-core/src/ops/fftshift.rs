@@ -1,5 +1,7 @@
 //! numpy's `fft.fftshift`.
 
+use alloc::vec::Vec;
+
 use super::Roll;
 use crate::{IndexMap, Result, Shape};
 

@@ -1,5 +1,7 @@
 //! numpy's `flip`, OpenVINO's Reverse-1.
 
+use alloc::vec::Vec;
+
 use crate::shape::normalize_distinct_axes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape};
 

@@ -1,5 +1,7 @@
 //! GatherElements of ONNX and OpenVINO.
 
+use alloc::vec::Vec;
+
 use super::{Indices, TakeAlongAxis};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape};

@@ -1,6 +1,7 @@
 //! GatherND of ONNX and OpenVINO.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::indices::{IndexMode, Indices};
 use super::out_of_range;

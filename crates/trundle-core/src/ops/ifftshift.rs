@@ -1,5 +1,7 @@
 //! numpy's `fft.ifftshift`.
 
+use alloc::vec::Vec;
+
 use super::Roll;
 use crate::{IndexMap, Result, Shape};
 

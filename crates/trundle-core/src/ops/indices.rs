@@ -1,7 +1,8 @@
 //! Indices of gathers and scatters, and the treatment of indices outside their axis.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::shape::{check_sizes, row_major_strides};
 use crate::{Error, OpError, Result, Shape};

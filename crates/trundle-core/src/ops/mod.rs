@@ -33,7 +33,8 @@ mod tile;
 mod transpose;
 mod windows;
 
-use std::fmt;
+use alloc::string::ToString;
+use core::fmt;
 
 pub use broadcast::Broadcast;
 pub use concat::Concat;
@@ -85,8 +86,8 @@ macro_rules! operators {
         crate::fingerprint!(enum Op { $($tag $operator(operator),)* });
 
         #[cfg(test)]
-        pub(crate) fn parameters() -> Vec<(&'static str, &'static str)> {
-            let mut parameters = Vec::new();
+        pub(crate) fn parameters() -> alloc::vec::Vec<(&'static str, &'static str)> {
+            let mut parameters = alloc::vec::Vec::new();
             $(for name in <$operator as crate::Fingerprint>::PARTS {
                 parameters.push(($tag, *name));
             })*

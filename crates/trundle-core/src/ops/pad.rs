@@ -1,6 +1,7 @@
 //! numpy's `pad` in the modes that pad with elements of the tensor.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::declaration::Argument;
 use super::error::count_of;

@@ -1,6 +1,7 @@
 //! numpy's `pad` with a constant.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::declaration::Argument;
 use super::pad::widths;

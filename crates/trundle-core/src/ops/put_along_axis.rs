@@ -1,6 +1,7 @@
 //! numpy's `put_along_axis`, which is ONNX's ScatterElements if the shapes are equal except on the axis.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::operand::Operand;
 use super::reverse_subsequences::Listed;

@@ -1,5 +1,7 @@
 //! Reshape of ONNX, numpy's `reshape`.
 
+use alloc::vec::Vec;
+
 use crate::shape::known_elements;
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 

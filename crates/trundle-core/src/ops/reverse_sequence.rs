@@ -1,7 +1,8 @@
 //! ReverseSequence of ONNX, TensorFlow and OpenVINO.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::reverse_subsequences::{Listed, reversed_rows};
 use crate::shape::{check_sizes, normalize_axis};

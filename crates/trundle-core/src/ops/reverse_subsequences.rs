@@ -1,7 +1,8 @@
 //! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` of DirectML.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::Declaration;
 use crate::shape::{check_sizes, normalize_axis, row_major_strides};
@@ -201,6 +202,8 @@ impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]

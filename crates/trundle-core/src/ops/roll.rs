@@ -1,5 +1,7 @@
 //! Roll-7 of OpenVINO's operation set 7.
 
+use alloc::vec::Vec;
+
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 

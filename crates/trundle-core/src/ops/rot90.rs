@@ -1,5 +1,7 @@
 //! numpy's `rot90`.
 
+use alloc::vec::Vec;
+
 use super::out_of_range;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};

@@ -1,7 +1,9 @@
 //! Numbers in calls of operators, and their encoding as elements of a type.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use super::declaration::Argument;
 use crate::{DType, DTypeError, Error, Packing, Result, Width};
@@ -14,7 +16,7 @@ use crate::{DType, DTypeError, Error, Packing, Result, Width};
 /// let half: Scalar = "0.5".parse()?;
 /// assert_eq!(half.element(DType::F16, DType::F16)?, [0x00, 0x38]);
 /// assert!(half.element(DType::I8, DType::I8).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scalar(NumberList);
@@ -38,7 +40,7 @@ impl crate::Fingerprint for NumberList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotANumber;
 
-impl std::error::Error for NotANumber {}
+impl core::error::Error for NotANumber {}
 
 impl fmt::Display for NotANumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,12 +214,15 @@ impl Binary {
             f64::INFINITY => self.infinity?,
             magnitude => {
                 let bias = (1 << (exponent_bits - 1)) - 1;
-                let exponent = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
-                let exponent = exponent.max(1 - bias);
-                // The magnitude in units of the last bit, where it is exact.
-                let units = magnitude * 2f64.powi(i32::try_from(fraction_bits).ok()? - exponent);
+                let own = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
+                let exponent = own.max(1 - bias);
+                let fraction = magnitude.to_bits() & ((1 << 52) - 1) | 1 << 52;
+                // Beyond 63 bits, nothing is left.
+                let dropped = (52 - fraction_bits + own.abs_diff(exponent)).min(63);
+                let is_odd = fraction >> dropped & 1;
+                let units = (fraction + (1 << (dropped - 1)) - 1 + is_odd) >> dropped;
                 let above = u64::try_from(exponent - (1 - bias)).ok()? << fraction_bits;
-                let code = above.checked_add(units.round_ties_even() as u64)?;
+                let code = above.checked_add(units)?;
                 u16::try_from(code).ok().filter(|code| *code <= self.largest)?
             }
         };
@@ -238,7 +243,7 @@ impl Argument for Scalar {
 impl FromStr for Scalar {
     type Err = NotANumber;
 
-    fn from_str(text: &str) -> std::result::Result<Scalar, NotANumber> {
+    fn from_str(text: &str) -> core::result::Result<Scalar, NotANumber> {
         match text {
             "true" => return Ok(Scalar::of_list(&[1])),
             "false" => return Ok(Scalar::ZERO),

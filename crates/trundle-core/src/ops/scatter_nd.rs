@@ -1,6 +1,6 @@
 //! ScatterND of ONNX, `ScatterNDUpdate` of OpenVINO.
 
-use std::fmt;
+use core::fmt;
 
 use super::operand::Operand;
 use super::reverse_subsequences::Listed;

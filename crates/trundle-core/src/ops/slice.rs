@@ -1,6 +1,7 @@
 //! Slice of ONNX.
 
-use std::ops::RangeInclusive;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use super::out_of_range;
 use crate::shape::{check_sizes, normalize_axis};
@@ -88,7 +89,7 @@ impl Slice {
             let axis = self.axes.get(number).copied().unwrap_or(number.cast_signed() as i64);
             let step = self.steps.get(number).copied().unwrap_or(1);
             let front = normalize_axis("axis", axis, shape.rank())?;
-            if std::mem::replace(&mut seen[front], true) {
+            if core::mem::replace(&mut seen[front], true) {
                 return Err(ShapeError::RepeatedAxis { argument: "axes", axis }.into());
             }
             if step == 0 {
@@ -138,6 +139,8 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]

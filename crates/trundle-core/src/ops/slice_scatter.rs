@@ -1,6 +1,7 @@
 //! SliceScatter of OpenVINO.
 
-use std::fmt;
+use alloc::string::ToString;
+use core::fmt;
 
 use super::operand::Operand;
 use super::{Declaration, Slice};

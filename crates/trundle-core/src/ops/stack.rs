@@ -1,6 +1,7 @@
 //! numpy's `stack`.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::Declaration;
 use super::operand::{Operand, Operands};

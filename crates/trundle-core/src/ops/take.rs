@@ -1,6 +1,7 @@
 //! Gather of ONNX and OpenVINO, numpy's `take`.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::Declaration;
 use super::indices::{IndexMode, Indices};

@@ -1,6 +1,7 @@
 //! numpy's `take_along_axis`, which is ONNX's GatherElements if the shapes are equal except on the axis.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::Declaration;
 use super::indices::{IndexMode, Indices};

@@ -1,5 +1,7 @@
 //! Tile of ONNX, numpy's `tile`.
 
+use alloc::vec::Vec;
+
 use super::error::count_of;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};

@@ -1,5 +1,7 @@
 //! Transpose-1 of OpenVINO's operation set 1.
 
+use alloc::vec::Vec;
+
 use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
 /// Permutes the axes: `out.shape[i] == in.shape[order[i]]`.

@@ -1,5 +1,7 @@
 //! numpy's `sliding_window_view`.
 
+use alloc::vec::Vec;
+
 use crate::shape::{check_sizes, normalize_distinct_axes};
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 

@@ -1,6 +1,7 @@
 //! Grids of evenly spaced elements, traced together to their origins.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{Made, Program, TensorId};
 use crate::Shape;
@@ -170,7 +171,7 @@ impl Grid {
             }
         }
         self.cut(&counts, rest);
-        let before = std::mem::take(&mut self.index);
+        let before = core::mem::take(&mut self.index);
         let index = axes.iter().map(|map| map.source_of(&before)).collect();
         self.go_on(index, |direction| {
             axes.iter().map(|map| map.step_of(&before, &direction.steps)).collect()

@@ -1,6 +1,7 @@
 //! Converts a pass to a separate program, which can be run piece by piece.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::{Made, Pass, Program, TensorId};
 use crate::{Result, Shape, Width};

@@ -15,7 +15,8 @@ mod tiles;
 mod updated;
 mod updated_axes;
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 pub use budget::Budget;
 pub use grid::{Direction, Grid};
@@ -125,7 +126,7 @@ impl Made {
     pub fn of(&self) -> &[TensorId] {
         match self {
             Made::Given(_) | Made::Fill(_) => &[],
-            Made::Moved { from, .. } => std::slice::from_ref(from),
+            Made::Moved { from, .. } => core::slice::from_ref(from),
             Made::Joined { parts, .. } => parts,
         }
     }

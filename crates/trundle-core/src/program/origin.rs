@@ -1,6 +1,7 @@
 //! Finds the origin of an element, map by map.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{Made, Program, TensorId};
 

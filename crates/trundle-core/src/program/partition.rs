@@ -1,6 +1,7 @@
 //! Splits the regions of a joined tensor among its parts.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::Regions;
 

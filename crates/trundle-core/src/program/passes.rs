@@ -1,6 +1,7 @@
 //! Divides a program into passes over memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::pull_back::{PullBack, PulledBack};
 use super::{Budget, Made, Program, TensorId, Tiles};

@@ -12,7 +12,8 @@
 //! always possible: a join has as many regions as parts, and a map with too many boxes is moved in tiles, which are
 //! planned one by one when they run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::partition::partition;
 use super::{Budget, Made, Program, TensorId};

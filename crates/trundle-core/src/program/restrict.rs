@@ -1,6 +1,7 @@
 //! Restricts a program to a box of a tensor: a tile, a chunk, a task.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{Budget, Made, Program, TensorId};
 use crate::index_map::{check_bounds, shape_of};

@@ -1,5 +1,7 @@
 //! Simplifies programs: a tensor that is split and joined again becomes one movement.
 
+use alloc::vec::Vec;
+
 use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 

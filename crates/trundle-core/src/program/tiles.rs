@@ -1,6 +1,7 @@
 //! Divides a movement that has too many boxes for one plan into tiles.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 

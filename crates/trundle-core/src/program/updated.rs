@@ -1,5 +1,7 @@
 //! Scatters: tensors with some elements replaced by elements of another tensor.
 
+use alloc::vec::Vec;
+
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
 use crate::index_map::AxisMap;
@@ -166,6 +168,8 @@ const MOST_BOXES: usize = 1 << 10;
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
     use crate::ops::{GatherNd, Indices, Slice, Take, TakeAlongAxis};
 

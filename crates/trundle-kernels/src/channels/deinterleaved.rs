@@ -1,7 +1,7 @@
 //! Deinterleaves pixels: each channel becomes a plane.
 
-use std::array;
-use std::ops::Range;
+use core::array;
+use core::ops::Range;
 
 use super::within_lanes::ToPlanes;
 use super::{

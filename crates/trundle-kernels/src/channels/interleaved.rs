@@ -1,7 +1,7 @@
 //! Interleaves planes: they become the channels of pixels.
 
-use std::array;
-use std::ops::Range;
+use core::array;
+use core::ops::Range;
 
 use super::within_lanes::ToPixels;
 use super::{

@@ -13,8 +13,8 @@
 //! Pieces overlap if their pixels have fewer bytes. Planes become pixels by the reverse steps. Pieces are written in
 //! ascending order, so that each overwrites the bytes of the previous one that belong to no pixel.
 
-use std::array;
-use std::mem::MaybeUninit;
+use core::array;
+use core::mem::MaybeUninit;
 
 use super::deinterleaved::PIXELS_AHEAD;
 use super::interleaved::PLANES_AHEAD;

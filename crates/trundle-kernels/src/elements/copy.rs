@@ -1,6 +1,6 @@
 //! Copies of single elements.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 /// N bytes of elements. Elements may contain padding, so the bytes may be uninitialized.
 pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
@@ -92,7 +92,7 @@ pub(crate) unsafe fn copy_each(width: usize, elements: &impl Elements) {
                 17..=32 => elements.for_each(|src, dst| ends::<16>(src, dst, width)),
                 33..=63 => elements.for_each(|src, dst| ends::<32>(src, dst, width)),
                 _ => elements
-                    .for_each(|src, dst| std::ptr::copy_nonoverlapping(src, dst, width)),
+                    .for_each(|src, dst| core::ptr::copy_nonoverlapping(src, dst, width)),
             }
         }
     );

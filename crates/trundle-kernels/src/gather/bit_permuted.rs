@@ -1,7 +1,7 @@
 //! Permutes axes whose sizes are powers of two, in registers. An axis of size 2 is one bit of the element index, so
 //! permuting axes permutes bits.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::tables::{GatherTile, Offset, Tables};
 use super::{gathered, staged};

@@ -6,6 +6,8 @@
 //! p is 1. This takes one shuffle per register. The last exchange also moves every element to its final position.
 //! Without an exchange, one shuffle permutes each register.
 
+use alloc::vec::Vec;
+
 use crate::simd::LINE;
 
 /// Where one bit of an element's position in a destination register comes from.

@@ -1,6 +1,6 @@
 //! Moves elements that are read at indices from a table.
 
-use std::array;
+use core::array;
 
 use crate::elements::copy::{Elements, Opaque, by_width, copy, copy_each};
 use crate::pattern::Space;

@@ -8,6 +8,8 @@
 //! bytes, so lanes are loaded from one order and stored in another. Only the innermost elements change places within
 //! registers: by a transpose within lanes, with a shuffle before and after it if elements of the lane stay in it.
 
+use alloc::vec::Vec;
+
 use super::exchanges::{BitOrigin, Exchange};
 use super::tables::GatherTile;
 use crate::parts::scratch::{COPIED_BYTES, scratch};
@@ -132,8 +134,8 @@ impl Staged {
             bytes,
             pitches,
             unit: width,
-            loads: std::array::from_fn(|index| index * pitches.0),
-            stores: std::array::from_fn(|index| index * pitches.1),
+            loads: core::array::from_fn(|index| index * pitches.0),
+            stores: core::array::from_fn(|index| index * pitches.1),
             lanes: [(0, 0), (each * pitches.0, LANE)],
             shuffles: None,
             groups: groups.collect(),
@@ -170,7 +172,7 @@ fn shuffles([kept, lost, gained]: [&[Bit]; 3], width: usize) -> Option<Exchange>
     };
     // `from` returns the byte of a lane at which the source of an element begins.
     let indices = |from: &dyn Fn(usize) -> usize| {
-        std::array::from_fn(|byte| {
+        core::array::from_fn(|byte| {
             let (lane, byte) = (byte / LANE * LANE, byte % LANE);
             (lane + from(byte / width) + byte % width) as u8
         })
@@ -282,7 +284,7 @@ impl Staged {
                 V::load_lanes(token, &srcs)
             };
             // An array of a constant length, so that the vectors stay in registers.
-            let mut vectors: [V; N] = std::array::from_fn(|index| load(self.loads[index]));
+            let mut vectors: [V; N] = core::array::from_fn(|index| load(self.loads[index]));
             if let Some([before, after]) = &self.shuffles {
                 let (before, after) = (Indices::new(token, before), Indices::new(token, after));
                 vectors = vectors.map(|vector| vector.shuffle_lanes(before));

@@ -1,5 +1,7 @@
 //! Tables of offsets for many short loops. Each table combines several loops into one.
 
+use alloc::vec::Vec;
+
 use super::exchanges::{BitOrigin, Exchange, exchanges};
 use super::staged::Staged;
 use crate::simd::{LINE, Simd};
@@ -402,7 +404,7 @@ impl Left {
 
     /// Returns the remaining loops, merged where possible, by descending destination stride.
     fn joined(mut self) -> Vec<AffineLoop> {
-        self.0.sort_unstable_by_key(|each| std::cmp::Reverse(each.dst_stride));
+        self.0.sort_unstable_by_key(|each| core::cmp::Reverse(each.dst_stride));
         let mut joined: Vec<AffineLoop> = Vec::with_capacity(self.0.len());
         for each in self.0 {
             let len = each.len.cast_signed();

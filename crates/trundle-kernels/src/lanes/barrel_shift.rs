@@ -93,7 +93,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     unsafe fn pack<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         let lines = self.group.lines();
         for row in (0..self.packed_rows).step_by(MADE) {
-            let mut from = [std::ptr::null(); MADE];
+            let mut from = [core::ptr::null(); MADE];
             for (index, from) in from.iter_mut().enumerate() {
                 *from = self.src((row + index).cast_signed());
                 // Rows are prefetched whole, because their lines are near in memory.
@@ -234,7 +234,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         let (group, reversed_rows) = (self.group, &self.reversed.rows);
         let (bytes, lines) = (group.bytes.len(), group.lines());
         // Rows after the last one repeat it, and are never written.
-        let mut kept_rows = [std::ptr::null(); MADE];
+        let mut kept_rows = [core::ptr::null(); MADE];
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
             let ahead = kept.wrapping_offset(KEPT_AHEAD * group.runs.kept.src_stride);

@@ -1,6 +1,6 @@
 //! Groups: rows and lanes that are moved together.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::ragged::{LaneTile, Run};
 use super::reversed_run::{Reversed, Runs};

@@ -1,6 +1,6 @@
 //! The kept and the reversed parts of lanes with a cut each.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::ragged::{LaneTile, Ragged, Run};
 use crate::parts::scratch::{Lane, MADE};

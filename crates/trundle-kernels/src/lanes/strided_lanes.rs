@@ -19,7 +19,7 @@ pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
         // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
         W => unsafe { groups(tile, |src, dst| copy::copy::<W>(src, dst)) },
         // SAFETY: the caller upholds `# Safety`: all elements are valid, and they do not overlap.
-        unsafe { groups(tile, |src, dst| std::ptr::copy_nonoverlapping(src, dst, width)) }
+        unsafe { groups(tile, |src, dst| core::ptr::copy_nonoverlapping(src, dst, width)) }
     );
 }
 

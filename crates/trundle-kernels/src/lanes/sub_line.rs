@@ -6,8 +6,8 @@
 //! Small elements are instead shifted as in [`barrel_shift`](super::barrel_shift), with several rows in a line: a shift
 //! by rows is a shift by a multiple of the row size, and the masks of a line follow from the previous ones.
 
-use std::mem::MaybeUninit;
-use std::ops::Range;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use super::ragged::LaneTile;
 use super::reversed_run::{Reversed, Runs, bits_of};
@@ -292,7 +292,7 @@ impl SlabRows<'_> {
         changes[lines..lines + 2].fill(0);
         for (line, change) in changes[..lines].iter_mut().enumerate() {
             let line = line * LINE;
-            after = every.on(after, std::mem::take(change));
+            after = every.on(after, core::mem::take(change));
             let kept = after ^ flip;
             for at in (0..LINE).step_by(V::BYTES) {
                 let byte = line + at;
@@ -407,7 +407,7 @@ unsafe fn load_within(
         // SAFETY: these bytes are valid for reads. Some may be padding.
         unsafe {
             let from = src.wrapping_add(at + first).cast();
-            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
+            core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
         }
     }
     line

@@ -4,8 +4,8 @@
 //! Packed rows are an odd number of cache lines apart. So the rows of a lane spread over all sets of the first-level
 //! cache, and stay there. At the same time, the source of the next group is prefetched into the second-level cache.
 
-use std::mem::MaybeUninit;
-use std::ops::Range;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use super::group::{Group, PACKED_AHEAD};
 use super::reversed_run::Reversed;
@@ -161,6 +161,6 @@ unsafe fn swap_bytes(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize, 
         let low = first.wrapping_add(pair * pitch).cast::<MaybeUninit<u8>>();
         let high = last.wrapping_sub(pair * pitch).cast();
         // SAFETY: the caller guarantees that the bytes are valid.
-        unsafe { std::ptr::swap_nonoverlapping(low, high, bytes) };
+        unsafe { core::ptr::swap_nonoverlapping(low, high, bytes) };
     }
 }

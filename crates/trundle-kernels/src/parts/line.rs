@@ -1,6 +1,6 @@
 //! Cache lines of the destination that are assembled in registers.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use crate::simd::{LINE, Token, Vector};
 

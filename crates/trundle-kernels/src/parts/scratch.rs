@@ -1,7 +1,8 @@
 //! The scratch memory of a thread.
 
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
 
 use crate::simd::LINE;
 
@@ -89,14 +90,11 @@ struct ScratchMemory {
     lanes: [Lane; MOST_LINES * LINE + 1],
 }
 
-/// Returns the scratch of this thread, or `None` while the thread ends.
+/// Returns the scratch of this thread. Returns `None` while the thread ends, and without the standard library.
 ///
 /// # Safety
 /// The thread must not call this function again while it uses the result.
 pub(crate) unsafe fn scratch<'a>() -> Option<Scratch<'a>> {
-    thread_local! {
-        static STORAGE: UnsafeCell<Option<Box<ScratchMemory>>> = const { UnsafeCell::new(None) };
-    }
     let of_cell = |cell: &UnsafeCell<Option<Box<ScratchMemory>>>| {
         // SAFETY: the cell belongs to this thread, and the caller guarantees that no other reference into it is in
         // use.
@@ -114,5 +112,18 @@ pub(crate) unsafe fn scratch<'a>() -> Option<Scratch<'a>> {
             lanes,
         }
     };
-    STORAGE.try_with(|cell| of_cell(cell)).ok()
+    with_cell(of_cell)
+}
+
+#[cfg(feature = "std")]
+fn with_cell<R>(use_cell: impl FnOnce(&UnsafeCell<Option<Box<ScratchMemory>>>) -> R) -> Option<R> {
+    std::thread_local! {
+        static STORAGE: UnsafeCell<Option<Box<ScratchMemory>>> = const { UnsafeCell::new(None) };
+    }
+    STORAGE.try_with(use_cell).ok()
+}
+
+#[cfg(not(feature = "std"))]
+fn with_cell<R>(_: impl FnOnce(&UnsafeCell<Option<Box<ScratchMemory>>>) -> R) -> Option<R> {
+    None
 }

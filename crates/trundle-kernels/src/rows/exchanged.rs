@@ -94,7 +94,7 @@ unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, 
             other.store_first(first, rest);
             one.store_first(second, rest);
         } else {
-            std::ptr::swap_nonoverlapping(first, second, rest);
+            core::ptr::swap_nonoverlapping(first, second, rest);
         }
     }
 }
@@ -136,7 +136,7 @@ unsafe fn elements<const W: usize>(first: *mut u8, second: *mut u8, count: usize
         // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let (one, other) = (first.add(at * width), second.add((count - 1 - at) * width));
-            std::ptr::swap_nonoverlapping(one, other, width);
+            core::ptr::swap_nonoverlapping(one, other, width);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! in registers, so that every line is written once and whole. Short rows end in about every second line, so several of
 //! them are assembled in the first-level cache.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::bytes_ahead;
 use crate::parts::line::Line;
@@ -52,7 +52,7 @@ impl Filling {
         let mut bytes = [MaybeUninit::uninit(); MOST_FILLED_BYTES * LINE];
         for copy in bytes[..width * LINE].chunks_exact_mut(width) {
             // SAFETY: the caller guarantees that the element is valid, and `copy` has its width.
-            unsafe { std::ptr::copy_nonoverlapping(element, copy.as_mut_ptr().cast(), width) };
+            unsafe { core::ptr::copy_nonoverlapping(element, copy.as_mut_ptr().cast(), width) };
         }
         Filling { bytes, width }
     }

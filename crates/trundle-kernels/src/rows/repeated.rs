@@ -1,6 +1,6 @@
 //! Fills rows with one element of the source.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::filled::{Filling, MOST_FILLED_BYTES};
 use crate::pattern::Pattern;

@@ -4,8 +4,8 @@
 //! from one row earlier. So a destination vector is selected, byte by byte, from two source vectors that are a row
 //! apart.
 
-use std::mem::MaybeUninit;
-use std::ops::Range;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use super::{rolled, runs};
 use crate::pattern::Pattern;

@@ -112,17 +112,17 @@ unsafe fn shift<V: Vector>(
     // whole line before the first store.
     unsafe {
         if is_backwards {
-            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+            core::ptr::copy(src.add(end), dst.add(end), bytes - end);
             for at in (head..end).step_by(LINE).rev() {
                 Line::load(token, src.add(at)).stream(dst.add(at));
             }
-            std::ptr::copy(src, dst, head);
+            core::ptr::copy(src, dst, head);
         } else {
-            std::ptr::copy(src, dst, head);
+            core::ptr::copy(src, dst, head);
             for at in (head..end).step_by(LINE) {
                 Line::load(token, src.add(at)).stream(dst.add(at));
             }
-            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+            core::ptr::copy(src.add(end), dst.add(end), bytes - end);
         }
     }
 }
@@ -141,7 +141,7 @@ unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, by
             V::prefetch(src.wrapping_add(at + 4096));
             Line::load(token, src.add(at)).store(dst.add(at));
         }
-        std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+        core::ptr::copy(src.add(end), dst.add(end), bytes - end);
     }
 }
 
@@ -165,7 +165,7 @@ unsafe fn copy_and_refill<V: Vector>(
             Line::load(token, run.add(at)).store(dst.add(at));
             next.store(run.add(at));
         }
-        std::ptr::copy_nonoverlapping(run.add(end), dst.add(end), bytes - end);
-        std::ptr::copy_nonoverlapping(refill.add(end), run.add(end), bytes - end);
+        core::ptr::copy_nonoverlapping(run.add(end), dst.add(end), bytes - end);
+        core::ptr::copy_nonoverlapping(refill.add(end), run.add(end), bytes - end);
     }
 }

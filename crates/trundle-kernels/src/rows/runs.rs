@@ -1,6 +1,6 @@
 //! Copies rows as runs of bytes.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::elements::copy::up_to_line;
 use crate::pattern::Pattern;
@@ -104,7 +104,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
                 let last = bytes - V::BYTES;
                 V::load(token, src.add(last)).store(dst.add(last));
             }
-            _ => std::ptr::copy_nonoverlapping(src, dst, bytes),
+            _ => core::ptr::copy_nonoverlapping(src, dst, bytes),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! AVX2. A register holds half a cache line.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::{Indices, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;

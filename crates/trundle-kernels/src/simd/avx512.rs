@@ -1,6 +1,6 @@
 //! AVX-512 F and BW. A register holds a whole cache line. VBMI permutes single bytes in one instruction.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::{Avx2, Indices, LINE, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;

@@ -9,13 +9,13 @@ pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86-64; a prefetch of any address only affects caches.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
     };
     #[cfg(target_arch = "aarch64")]
     // SAFETY: a prefetch of any address only affects caches.
     unsafe {
-        std::arch::asm!(
+        core::arch::asm!(
             "prfm pldl1keep, [{}]",
             in(reg) address.addr(),
             options(nomem, nostack, preserves_flags)

@@ -24,11 +24,12 @@ mod line;
 mod neon;
 mod portable;
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
-use std::ops::Range;
-use std::str::FromStr;
+use alloc::string::String;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
@@ -41,6 +42,21 @@ pub(crate) use portable::Portable;
 
 use crate::Tile;
 use crate::elements::copy::{copy, up_to_line};
+
+/// Returns whether the machine has all of the features. Without the standard library, only the features that the crate
+/// is compiled with count.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+macro_rules! has_features {
+    ($($feature:tt)*) => {{
+        #[cfg(all(feature = "std", target_arch = "x86_64"))]
+        let has = $(std::arch::is_x86_feature_detected!($feature))&&*;
+        #[cfg(all(feature = "std", target_arch = "aarch64"))]
+        let has = $(std::arch::is_aarch64_feature_detected!($feature))&&*;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $feature),*));
+        has
+    }};
+}
 
 /// The instruction sets of kernels. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,19 +89,13 @@ impl Simd {
             Simd::Portable => true,
             // In big-endian byte order, the elements of a register have other indices.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Simd::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            Simd::Neon => has_features!("neon"),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => is_x86_feature_detected!("avx2"),
+            Simd::Avx2 => has_features!("avx2"),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512 => {
-                is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-            }
+            Simd::Avx512 => has_features!("avx512f" "avx512bw" "avx512vl"),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512Vbmi => {
-                Simd::Avx512.is_available() && is_x86_feature_detected!("avx512vbmi")
-            }
+            Simd::Avx512Vbmi => Simd::Avx512.is_available() && has_features!("avx512vbmi"),
             _ => false,
         }
     }
@@ -158,7 +168,7 @@ macro_rules! token {
             #[inline]
             $(#[target_feature(enable = $features)])?
             pub(crate) fn new() -> Self {
-                Token(std::marker::PhantomData)
+                Token(core::marker::PhantomData)
             }
         }
     };
@@ -382,7 +392,7 @@ pub fn fence() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64.
     unsafe {
-        std::arch::x86_64::_mm_sfence();
+        core::arch::x86_64::_mm_sfence();
     };
 }
 
@@ -415,6 +425,8 @@ pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: 
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[derive(Debug, PartialEq)]
@@ -484,7 +496,7 @@ mod tests {
         let both: Vec<u8> = (0..2 * V::BYTES).map(|byte| (byte * 167 + 13) as u8).collect();
         for salt in 0..50 {
             let from = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
-            let indices = std::array::from_fn(|byte| (from(byte) % (2 * V::BYTES)) as u8);
+            let indices = core::array::from_fn(|byte| (from(byte) % (2 * V::BYTES)) as u8);
             let moved = moved::<V, W>(token, &both, &indices);
             assert_eq!(moved, expected::<W>(&both, &indices[..V::BYTES]), "elements of {W} bytes");
         }

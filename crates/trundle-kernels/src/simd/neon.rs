@@ -1,7 +1,7 @@
 //! NEON. A register holds a quarter of a cache line.
 
-use std::arch::aarch64::*;
-use std::arch::asm;
+use core::arch::aarch64::*;
+use core::arch::asm;
 
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;

@@ -1,7 +1,7 @@
 //! Vectors in plain Rust, for every machine.
 
-use std::array;
-use std::mem::MaybeUninit;
+use core::array;
+use core::mem::MaybeUninit;
 
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
@@ -106,15 +106,15 @@ fn interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Por
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 fn sse2_interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Portable) {
-    use std::arch::x86_64::{
+    use core::arch::x86_64::{
         __m128i, _mm_unpackhi_epi8, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
         _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32, _mm_unpacklo_epi64,
     };
 
     // SAFETY: a register holds any 16 bytes, and SSE2 is part of x86-64.
     unsafe {
-        let a: __m128i = std::mem::transmute(one.0);
-        let b: __m128i = std::mem::transmute(other.0);
+        let a: __m128i = core::mem::transmute(one.0);
+        let b: __m128i = core::mem::transmute(other.0);
         let (low, high) = match W {
             1 => (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)),
             2 => (_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b)),
@@ -122,7 +122,7 @@ fn sse2_interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable
             _ => (_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)),
         };
         let portable =
-            |register| Portable(std::mem::transmute::<__m128i, [MaybeUninit<u8>; 16]>(register));
+            |register| Portable(core::mem::transmute::<__m128i, [MaybeUninit<u8>; 16]>(register));
         (portable(low), portable(high))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Row addresses are not computed in advance, which would take longer than moving small tiles.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::micro_tile::{

@@ -1,6 +1,6 @@
 //! Offsets of rows and columns that may jump.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::row_block::RowBlock;
 use crate::jumps::Jumps;

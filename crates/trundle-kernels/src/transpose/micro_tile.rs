@@ -1,8 +1,8 @@
 //! Micro-tiles: square blocks of elements that are transposed in registers.
 
-use std::array;
-use std::mem::MaybeUninit;
-use std::ptr;
+use core::array;
+use core::mem::MaybeUninit;
+use core::ptr;
 
 use crate::simd::{LINE, Lanes, Vector};
 

@@ -1,7 +1,7 @@
 //! Transposes elements whose size is not a power of two: they are padded in registers, transposed as micro-tiles, and
 //! stripped of the padding.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use crate::elements::strided;

@@ -1,6 +1,6 @@
 //! Panels: columns that a transpose moves together.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::cursor::{Cursor, Lookahead};
 use super::packed_panel::{MOST_PACKED_COLS, PackedPanels};

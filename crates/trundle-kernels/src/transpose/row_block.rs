@@ -1,6 +1,6 @@
 //! Rows that a transpose moves together.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use crate::tile::{Tile, prefetch_partial};
 

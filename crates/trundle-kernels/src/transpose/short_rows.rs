@@ -1,6 +1,6 @@
 //! Transposes tiles whose destination rows are short and contiguous. Their cache lines are assembled in registers.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::micro_tile::{
@@ -72,7 +72,7 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
         srcs[cols..padded].fill(last);
         // SAFETY: the first `padded` items have been written.
         let srcs: &[*const u8] =
-            unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
+            unsafe { core::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
         let ahead = Ahead::of(tile);
         let mut next = Cursor::of_rows(tile);
         let mut row = 0;

@@ -4,7 +4,7 @@
 //! done. Both tiles are then copied row by row into the scratch, where rows are contiguous, and written
 //! back row by row.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use super::packed_panel::are_aliasing;
@@ -112,7 +112,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             let first = tile.at::<W>(tile.first, row, col).cast::<[u8; W]>();
             let second = tile.at::<W>(tile.second, col, row).cast::<[u8; W]>();
             // SAFETY: both elements belong to the tiles, and do not overlap.
-            unsafe { std::ptr::swap_nonoverlapping(first, second, 1) };
+            unsafe { core::ptr::swap_nonoverlapping(first, second, 1) };
         }
     }
 }
@@ -200,7 +200,7 @@ impl ScratchTile {
                     let put_together = band.add(index * band_pitch);
                     for col in whole..cols {
                         let from = self.rows.add(col * self.pitch + (row + index) * W);
-                        std::ptr::copy_nonoverlapping(from, put_together.add(col * W), W);
+                        core::ptr::copy_nonoverlapping(from, put_together.add(col * W), W);
                     }
                     let to = to.wrapping_offset((row + index).cast_signed() * stride);
                     copy_run(token, put_together, to, cols * W);

@@ -13,8 +13,8 @@
 //! row after its last whole line are *carried*: kept until the next group of columns completes the line. Groups are
 //! moved in panels, whose columns may be packed first.
 
-use std::mem::MaybeUninit;
-use std::ops::Range;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use super::cache_resident::CacheResident;
 use super::cursor::Cursor;

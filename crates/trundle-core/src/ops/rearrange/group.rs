@@ -1,7 +1,10 @@
 //! The axes on the sides of a pattern.
 
-use std::collections::HashMap;
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::{PatternFault, Side};
 
@@ -17,7 +20,7 @@ pub enum Group {
 crate::fingerprint!(enum Group { "ellipsis" Ellipsis, "merged" Merged(parts) });
 
 /// A part of a merged axis.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// A named axis.
     Axis(String),
@@ -63,8 +66,8 @@ pub(super) fn is_name(word: &str) -> bool {
 pub(super) fn part_indices(
     groups: &[Group],
     side: Side,
-) -> Result<HashMap<&Part, usize>, PatternFault> {
-    let mut indices = HashMap::new();
+) -> Result<BTreeMap<&Part, usize>, PatternFault> {
+    let mut indices = BTreeMap::new();
     for (index, part) in groups.iter().flat_map(Group::parts).enumerate() {
         let repeated = indices.insert(part, index).is_some();
         match part {

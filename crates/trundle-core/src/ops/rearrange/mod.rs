@@ -3,9 +3,14 @@
 mod fault;
 mod group;
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::ops::Range;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
 
 pub use fault::{PatternFault, Side};
 pub use group::{Group, Part};
@@ -54,7 +59,7 @@ impl Rearrange {
         };
         match (names(&self.left), names(&self.right)) {
             (Some(left), Some(right)) if !left.is_empty() && self.sizes.is_empty() => {
-                let indices: HashMap<&str, i64> =
+                let indices: BTreeMap<&str, i64> =
                     left.iter().map(String::as_str).zip(0..).collect();
                 let order: Vec<i64> = right.iter().map(|name| indices[name.as_str()]).collect();
                 Transpose::new(&order).into()
@@ -85,8 +90,8 @@ impl Rearrange {
         self.check_sizes(&left)
     }
 
-    fn check_sizes(&self, left: &HashMap<&Part, usize>) -> Result<(), PatternFault> {
-        let mut given = HashSet::new();
+    fn check_sizes(&self, left: &BTreeMap<&Part, usize>) -> Result<(), PatternFault> {
+        let mut given = BTreeSet::new();
         for (name, _) in &self.sizes {
             if !left.contains_key(&Part::Axis(name.clone())) {
                 return Err(PatternFault::SizeWithoutAxis { name: name.clone() });
@@ -141,7 +146,7 @@ impl Rearrange {
         if shape.rank() < axes || (shape.rank() > axes && !more) {
             return Err(PatternFault::Rank { axes, more, shape: shape.clone() });
         }
-        let given: HashMap<&str, usize> =
+        let given: BTreeMap<&str, usize> =
             self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let (mut split, mut rest) = (Split::default(), shape.sizes());
         for (number, group) in self.left.iter().enumerate() {
@@ -167,7 +172,7 @@ impl Rearrange {
 struct Split<'a> {
     sizes: Vec<usize>,
     /// The indices in `sizes`.
-    axes: HashMap<&'a Part, Range<usize>>,
+    axes: BTreeMap<&'a Part, Range<usize>>,
 }
 
 /// The sizes of the parts of an axis of `size` elements, of which `given` are known.
@@ -175,7 +180,7 @@ fn parts_of(
     group: &Group,
     number: usize,
     size: usize,
-    given: &HashMap<&str, usize>,
+    given: &BTreeMap<&str, usize>,
 ) -> Result<Vec<usize>, PatternFault> {
     let names = || group.parts().iter().filter_map(Part::name);
     let known: Vec<(&str, usize)> =
