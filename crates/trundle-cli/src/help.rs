@@ -327,8 +327,8 @@ Examples:
 pub(crate) const MAN: &str = "\
 Examples:
   trundle man transpose | man -l -   # reads one page
-  trundle man plan roll > trundle-plan-roll.1
-  trundle man > trundle.1            # all pages in one file";
+  trundle man > trundle.1            # all pages in one file
+  trundle man --dir ~/.local/share/man/man1";
 
 #[cfg(test)]
 mod tests {

@@ -125,6 +125,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Tune(tune) => commands::tune::run(&tune),
         Command::Completions { shell } => commands::shell::completions(shell),
-        Command::Man { command } => commands::shell::man(&command),
+        Command::Man { dir: Some(dir), .. } => commands::shell::man_files(&dir),
+        Command::Man { command, .. } => commands::shell::man(&command),
     }
 }

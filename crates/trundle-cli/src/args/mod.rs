@@ -98,6 +98,9 @@ pub(crate) enum Command {
         /// Command, such as `transpose` or `plan roll` (default: all pages)
         #[arg(value_name = "COMMAND")]
         command: Vec<String>,
+        /// Write each page to a file in this folder
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        dir: Option<PathBuf>,
     },
 }
 

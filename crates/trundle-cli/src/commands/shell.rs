@@ -1,8 +1,12 @@
 //! `trundle completions` and `trundle man`.
 
+use std::fs;
+use std::path::Path;
+
 use clap::Command;
 use clap_complete::Shell;
 use trundle_files::failure::Failure;
+use trundle_files::names::shown_path;
 
 use crate::help::{Detail, program};
 use crate::say::print_raw;
@@ -43,6 +47,21 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
         })?;
     }
     print_raw(&page(wanted)?)
+}
+
+/// Writes the manual page of the program and that of each command to a file in `folder`, which is created.
+///
+/// # Errors
+/// If the folder or a file cannot be written.
+pub(crate) fn man_files(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(program(Detail::All), folder))
+        .map_err(|error| {
+            Failure::running(format!(
+                "cannot write manual pages to {}: {error}",
+                shown_path(folder)
+            ))
+        })
 }
 
 fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
