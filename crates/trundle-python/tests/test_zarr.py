@@ -109,7 +109,7 @@ def test_what_is_refused_leaves_nothing(array):
         (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"chunks": (1, 2)}),
         (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"max_mem": "much"}),
         (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"max_mem": 4096}),
-        (ValueError, ("s3://bucket/x.zarr", CHAIN, "y.zarr"), {}),
+        (ValueError, ("ftp://server/x.zarr", CHAIN, "y.zarr"), {}),
         (ValueError, ("x.zarr", CHAIN, "y.unknown"), {}),
         (FileNotFoundError, ("x.zarr", CHAIN, "none/y.zarr"), {}),
         (TypeError, ("x.zarr", CHAIN, "y.zarr"), {"progress": True}),
