@@ -247,6 +247,9 @@ impl Blob for File {
         return std::os::unix::fs::FileExt::read_at(self, buffer, offset);
         #[cfg(windows)]
         return std::os::windows::fs::FileExt::seek_read(self, buffer, offset);
+        // A page has no files; it reads files in memory.
+        #[cfg(not(any(unix, windows)))]
+        return Err(io::Error::other(format!("no read of {} bytes at {offset}", buffer.len())));
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
@@ -254,6 +257,8 @@ impl Blob for File {
         return std::os::unix::fs::FileExt::write_at(self, bytes, offset);
         #[cfg(windows)]
         return std::os::windows::fs::FileExt::seek_write(self, bytes, offset);
+        #[cfg(not(any(unix, windows)))]
+        return Err(io::Error::other(format!("no write of {} bytes at {offset}", bytes.len())));
     }
 
     fn resize(&self, bytes: u64) -> io::Result<()> {

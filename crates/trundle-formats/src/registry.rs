@@ -32,6 +32,12 @@ pub static FORMATS: &[Format] = &[
 ];
 
 impl Format {
+    /// numpy's .npy.
+    pub const NPY: &Format = &npy::FORMAT;
+
+    /// .safetensors, in one file.
+    pub const SAFETENSORS: &Format = &safetensors::FORMAT;
+
     /// Raw bytes: the data of one tensor and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 

@@ -184,14 +184,24 @@ macro_rules! instance {
     ($set:ident $suffix:literal $($features:literal)?,
         $name:literal, $folder:ident::$kernel:ident($tile:ident, $($row:ident),*), $reason:literal
     ) => {
-        use crate::{$tile, simd::{$set, Token}};
+        use crate::$tile;
+        use crate::simd::$set;
+        #[cfg(not(trundle_plans_only))]
+        use crate::simd::Token;
 
         /// # Safety
         /// As the variant of [`KernelFn`](crate::KernelFn) that takes the tile.
         $(#[target_feature(enable = $features)])?
+        #[cfg(not(trundle_plans_only))]
         unsafe fn run(tile: &$tile) {
             // SAFETY: the caller upholds the `# Safety` of the variant.
             unsafe { crate::$folder::$kernel::run(Token::<$set>::new(), tile) }
+        }
+
+        // The page in `web/` makes plans and runs none. Without the code of kernels it is half as large.
+        #[cfg(trundle_plans_only)]
+        unsafe fn run(_: &$tile) {
+            unreachable!(concat!($name, " is only planned in this build"))
         }
 
         instance!(@row $suffix $set, $name, $folder::$kernel($tile, $($row),*), $reason);

@@ -304,6 +304,15 @@ impl AxisNames {
         self.axes = vec![Axis::Rest];
     }
 
+    /// Returns the name of each axis of a tensor with this many axes; `None` for an axis without a name.
+    pub fn of_axes(&self, rank: usize) -> Vec<Option<String>> {
+        let mut own = self.clone();
+        own.expand(rank);
+        let name = |axis: &Axis| axis.names().next().map(str::to_owned);
+        let names: Vec<_> = own.axes.iter().map(name).collect();
+        if names.len() == rank { names } else { vec![None; rank] }
+    }
+
     /// Returns the names from patterns for a tensor with this many axes; `None` for an axis without a name, or with the
     /// name of another axis. Empty if no axis has a name.
     pub(crate) fn given_by_patterns(&self, rank: usize) -> Vec<Option<String>> {
