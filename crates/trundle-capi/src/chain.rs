@@ -209,7 +209,8 @@ impl<'a> Inputs<'a> {
         let given = given.collect::<trundle::Result<Vec<_>>>()?;
         let taken: Vec<_> = order.into_iter().map(|at| given[at]).collect();
         let (dtype, width) = (out.dtype(), out.width());
-        let made = chain.add_to(&mut program, &taken, |number| number.element(dtype, width))?;
+        let made =
+            chain.add_to(&mut program, &taken, |number| number.native_element(dtype, width))?;
         trundle_plan::of_program(&program.with_output(made)?, self.given, out)
     }
 }

@@ -368,7 +368,7 @@ mod tests {
         let shape = Shape::new([2, 3, 4]).unwrap();
         assert_eq!(Layout::row_major(&shape, 2).unwrap().strides_bytes(), [24, 8, 2]);
         assert_eq!(Layout::column_major(&shape, 2).unwrap().strides_bytes(), [2, 4, 12]);
-        let empty = Shape::new([1 << 40, 0, 1 << 40]).unwrap();
+        let empty = Shape::new([1 << (usize::BITS - 24), 0, 1 << (usize::BITS - 24)]).unwrap();
         assert_eq!(Layout::row_major(&empty, 8).unwrap().span(8).unwrap(), 0..0);
     }
 
@@ -415,6 +415,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_pointer_width = "64")]
     fn a_search_without_end_is_refused_in_bounded_time() {
         let near = layout(&[1 << 20, 1 << 20, 1 << 20], &[1_000_003, 1_000_033, 1_000_037]);
         assert!(near.check_writable(1).is_err());

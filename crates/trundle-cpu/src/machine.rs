@@ -158,7 +158,10 @@ mod tests {
         }
         assert_eq!(simd_of(""), Ok(None));
         let unknown = simd_of("sse9").unwrap_err();
-        assert!(unknown.contains("\"sse9\": expected one of portable, neon, avx2"), "{unknown}");
+        assert!(
+            unknown.contains("\"sse9\": expected one of portable, neon, simd128, avx2"),
+            "{unknown}"
+        );
         let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
         let lacking = simd_of(other).unwrap_err();
         assert!(lacking.contains(&format!("lacks {other}, and has portable")), "{lacking}");

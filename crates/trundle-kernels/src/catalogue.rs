@@ -135,26 +135,30 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// Makes [`CATALOGUE`]. Each row has a kernel's name, module, call, roles, stores, its instruction sets of x86-64, of
-/// aarch64 and of any machine (widest first), and the reason to pick it. Each instance has its own module, so that an
+/// Makes [`CATALOGUE`]. Each row has a kernel's name, module, call, roles, stores, its instruction sets of x86-64, `v16`
+/// for the sets with registers of 16 bytes of aarch64 and WebAssembly, its sets of any machine (each widest first), and
+/// the reason to pick it. Each instance has its own module, so that an
 /// incremental build recompiles only what an edit changes.
 macro_rules! catalogue {
     ($($name:literal: $folder:ident::$kernel:ident $row:tt
-        [$($x86_64:ident)*] [$($aarch64:ident)*] [$($any:ident)*],
+        [$($x86_64:ident)*] [$($v16:ident)?] [$($any:ident)*],
         $reason:literal;)*
     ) => {
         $(mod $kernel {
             $(#[cfg(target_arch = "x86_64")]
             pub(super) mod $x86_64 { instance!($x86_64, $name, $folder::$kernel $row, $reason); })*
             $(#[cfg(target_arch = "aarch64")]
-            pub(super) mod $aarch64 { instance!($aarch64, $name, $folder::$kernel $row, $reason); })*
+            pub(super) mod $v16 { instance!(neon, $name, $folder::$kernel $row, $reason); }
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            pub(super) mod $v16 { instance!(simd128, $name, $folder::$kernel $row, $reason); })?
             $(pub(super) mod $any { instance!($any, $name, $folder::$kernel $row, $reason); })*
         })*
 
         /// All kernels. The planner uses the first one that the machine supports and that applies to a tile.
         pub static CATALOGUE: &[Kernel] = &[$(
             $(#[cfg(target_arch = "x86_64")] $kernel::$x86_64::KERNEL,)*
-            $(#[cfg(target_arch = "aarch64")] $kernel::$aarch64::KERNEL,)*
+            $(#[cfg(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128")))]
+            $kernel::$v16::KERNEL,)?
             $($kernel::$any::KERNEL,)*
         )*];
     };
@@ -175,6 +179,7 @@ macro_rules! instance {
             crate::Kernel { is_alone: true, ..shared::KERNEL };
     };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
+    (simd128, $($row:tt)*) => { instance!(Simd128 "simd128" "simd128", $($row)*); };
     (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
     (scalar, $name:literal, $folder:ident::$kernel:ident $($row:tt)*) => {
         use crate::$folder::$kernel::run;
@@ -228,49 +233,49 @@ macro_rules! instance {
 }
 
 catalogue! {
-    "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [neon] [],
+    "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [v16] [],
         "many axes of two, or of powers of two: bits of indices change places in registers";
     "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2_alone] [] [portable],
         "many short axes: from tables of offsets over several of them";
     "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
         "indices select elements: element by element";
-    "indexed-runs": rows::indexed_runs(IndexTile, IndexedRuns, Streaming) [avx512 avx2] [neon] [portable],
+    "indexed-runs": rows::indexed_runs(IndexTile, IndexedRuns, Streaming) [avx512 avx2] [v16] [portable],
         "indices select rows: each is written as one run, and later rows are prefetched";
-    "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
+    "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [v16] [],
         "short rows that follow each other: vectors are shuffled from windows of the source";
-    "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
+    "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [v16] [portable],
         "neighbours stay neighbours: rows are copied as runs of bytes";
-    "repeated": rows::repeated(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
+    "repeated": rows::repeated(Tile, Plain, Streaming) [avx512 avx2] [v16] [portable],
         "one element everywhere: rows are filled with it";
-    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [neon] [],
+    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [v16] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
-    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [neon] [],
+    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [v16] [],
         "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
     "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],
         "tiles of few elements, one after another: element by element";
-    "reversed": rows::reversed(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [portable],
+    "reversed": rows::reversed(Tile, Plain, Streaming) [vbmi avx512 avx2] [v16] [portable],
         "neighbours in the opposite order: rows are read backwards";
-    "transposed": transpose::transposed(Tile, Jumping, Streaming) [avx512 avx2] [neon] [portable],
+    "transposed": transpose::transposed(Tile, Jumping, Streaming) [avx512 avx2] [v16] [portable],
         "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
-    "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [neon] [],
+    "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [v16] [],
         "neighbours of an odd width become rows: micro-tiles are transposed, with padding in registers";
-    "rolled-short": rows::rolled_short(Tile, Rolled, Streaming) [avx512 avx2] [neon] [],
+    "rolled-short": rows::rolled_short(Tile, Rolled, Streaming) [avx512 avx2] [v16] [],
         "short rows are rolled: each vector is a choice of two vectors of the source, a row apart";
-    "rolled": rows::rolled(Tile, Rolled, Streaming) [avx512 avx2] [neon] [portable],
+    "rolled": rows::rolled(Tile, Rolled, Streaming) [avx512 avx2] [v16] [portable],
         "rows are rolled: each is two runs, written as one";
-    "filled": rows::filled(FilledTile, Filled, Streaming) [avx512 avx2] [neon] [portable],
+    "filled": rows::filled(FilledTile, Filled, Streaming) [avx512 avx2] [v16] [portable],
         "rows with an element repeated around them: all is written as one";
-    "exchanged": rows::exchanged(ExchangeTile, Exchanged, Ordinary) [vbmi avx512 avx2] [neon] [portable],
+    "exchanged": rows::exchanged(ExchangeTile, Exchanged, Ordinary) [vbmi avx512 avx2] [v16] [portable],
         "rows take each other's places: both are read before either is written";
-    "squares": transpose::squares(SquareTile, Squares, Ordinary) [avx512 avx2] [neon] [portable],
+    "squares": transpose::squares(SquareTile, Squares, Ordinary) [avx512 avx2] [v16] [portable],
         "tiles of a square become each other's transpose: micro-tiles of both are transposed in registers";
-    "rotated": rows::rotated(SegmentTile, Segments, Streaming) [avx512 avx2] [neon] [portable],
+    "rotated": rows::rotated(SegmentTile, Segments, Streaming) [avx512 avx2] [v16] [portable],
         "runs take the place of the one before: some lines of each at a time";
     "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],
         "no two neighbours stay together: element by element";
-    "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [neon] [portable],
+    "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [v16] [portable],
         "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
-    "packed-lanes": lanes::packed_lanes(LaneTile, Lanes, Streaming) [avx512 avx2] [neon] [portable],
+    "packed-lanes": lanes::packed_lanes(LaneTile, Lanes, Streaming) [avx512 avx2] [v16] [portable],
         "every lane has a length of its own: lines of lanes are packed, put in order in the cache, and written whole";
     "strided-lanes": lanes::strided_lanes(LaneTile, Lanes, Ordinary) [] [] [scalar],
         "every lane has a length of its own: element by element across the lanes";

@@ -14,7 +14,7 @@
 #![no_std]
 // The portable set lacks some kernels, and so it does not use all of their parts.
 #![cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
     allow(dead_code, unused_imports, unused_macros)
 )]
 

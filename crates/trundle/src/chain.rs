@@ -255,7 +255,7 @@ impl Chain {
         inputs: impl AsRef<[Shape]>,
         dtype: DType,
     ) -> Result<Program, ChainError> {
-        self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
+        self.program_with(inputs, dtype.into(), |number| number.native_element(dtype, dtype))
     }
 
     /// Converts the chain to a program as [`Chain::program`] does, for a width instead of an element type.

@@ -120,6 +120,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_pointer_width = "64")]
     fn few_boxes_are_not_split() {
         assert!(roll_of(&shape(&[3; 12])).split(MOST).is_none());
         assert!(roll_of(&shape(&[7, 8, 9, 10])).split(MOST).is_none());
@@ -181,6 +182,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_pointer_width = "64")]
     fn a_move_of_too_many_blocks_is_not_begun() {
         let large = shape(&[3; 20]);
         let map = roll_of(&large);

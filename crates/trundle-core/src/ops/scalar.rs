@@ -95,6 +95,18 @@ impl Scalar {
         Ok(packed)
     }
 
+    /// [`Scalar::element`] in the byte order of this machine.
+    ///
+    /// # Errors
+    /// As [`Scalar::element`].
+    pub fn native_element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
+        if cfg!(target_endian = "big") {
+            self.big_endian_element(dtype, width)
+        } else {
+            self.element(dtype, width)
+        }
+    }
+
     /// [`Scalar::element`] in big-endian byte order.
     ///
     /// # Errors

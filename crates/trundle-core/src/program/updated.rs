@@ -242,15 +242,16 @@ mod tests {
     #[test]
     fn the_indices_of_an_update_are_counted_before_they_are_made() {
         let count = |targets: &IndexMap| Program::indices_of_update(targets);
-        let of = shape(&[4, 1 << 40]);
+        let long = 1 << (usize::BITS - 24);
+        let of = shape(&[4, long]);
         assert_eq!(count(&Slice::new(&[1], &[3], &[0], &[1]).index_map(&of).unwrap()), 6);
         let slice = Slice::new(&[1, 1], &[3, 3], &[0, 1], &[1, 1]).index_map(&of).unwrap();
-        assert_eq!(count(&slice), 4 + 2 + (1 << 40) + 2);
+        assert_eq!(count(&slice), 4 + 2 + long + 2);
         let rows = GatherNd::new(0, Indices::new(shape(&[3, 1]), [2, 0, 2]).unwrap());
         assert_eq!(count(&rows.index_map(&of).unwrap()), 4 + 3);
         let order = Indices::new(shape(&[4, 1]), [2, 0, 1, 1]).unwrap();
         let each = TakeAlongAxis::new(1, order).index_map(&of).unwrap();
-        assert_eq!(count(&each), (4 << 40) + 4);
+        assert_eq!(count(&each), 4 * long + 4);
         assert_eq!(count(&IndexMap::identity(&of)), 0);
         assert_eq!(count(&IndexMap::identity(&shape(&[]))), 0);
     }

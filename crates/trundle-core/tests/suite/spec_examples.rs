@@ -160,7 +160,10 @@ fn check_line(line: &str) {
 #[test]
 fn the_operators_do_what_the_table_says() {
     let lines = include_str!("spec_examples.txt").lines();
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    // Some sizes need 64 bits.
+    let is_long = |line: &str| ["; max", "2^40", "2^61"].iter().any(|size| line.contains(size));
+    let fits = |line: &&str| usize::BITS == 64 || !is_long(line);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')).filter(fits) {
         let checked = std::panic::catch_unwind(|| check_line(line));
         assert!(checked.is_ok(), "{line}");
     }
@@ -192,9 +195,11 @@ fn sizes_of_zero_give_empty_results() {
 
 #[test]
 fn sizes_whose_product_overflows_are_refused() {
-    let refusal = Shape::new([1 << 32, 1 << 32]).unwrap_err();
-    assert_eq!(refusal.to_string(), "shape [4294967296, 4294967296] is too large to be addressed");
-    let large = shape(&[1 << 62]);
+    let half: usize = 1 << (usize::BITS / 2);
+    let refusal = Shape::new([half, half]).unwrap_err();
+    let message = format!("shape [{half}, {half}] is too large to be addressed");
+    assert_eq!(refusal.to_string(), message);
+    let large = shape(&[1 << (usize::BITS - 2)]);
     assert!(matches!(Layout::row_major(&large, 2), Err(Error::Shape(ShapeError::TooLarge { .. }))));
 }
 
@@ -316,6 +321,7 @@ fn it_is_reverse_subsequences_with_the_lengths_broadcast() {
 }
 
 #[test]
+#[cfg(target_pointer_width = "64")]
 fn a_roll_of_very_many_axes_is_no_single_move_and_not_tried() {
     let of = Shape::new(vec![3; 24]).unwrap();
     let axes: Vec<i64> = (0..24).collect();

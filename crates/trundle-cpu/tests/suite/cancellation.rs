@@ -149,6 +149,7 @@ fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
 }
 
 #[test]
+#[cfg(target_pointer_width = "64")]
 fn no_part_of_a_large_move_takes_long() {
     const GIB: usize = 1 << 30;
     let cpu = Cpu::new(Some(1));

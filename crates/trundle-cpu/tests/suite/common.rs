@@ -14,7 +14,7 @@ pub(crate) fn streaming(streaming_bytes: usize) -> Tuning {
 
 /// Returns pseudo-random bytes for a seed.
 pub(crate) fn seeded(bytes: usize, seed: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
+    (0..bytes).map(|at| (((at + seed) as u64 * 2_654_435_761) >> 7) as u8).collect()
 }
 
 pub(crate) fn shape(sizes: &[usize]) -> Shape {

@@ -23,6 +23,8 @@ mod line;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 
 use alloc::string::String;
 use core::fmt;
@@ -39,6 +41,8 @@ pub use line::{LINE, prefetch};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) use simd128::Simd128;
 
 use crate::Tile;
 use crate::elements::copy::{copy, up_to_line};
@@ -66,6 +70,8 @@ pub enum Simd {
     Portable,
     /// NEON of aarch64.
     Neon,
+    /// The fixed-width SIMD of WebAssembly, if the crate is compiled with the target feature `simd128`.
+    Simd128,
     /// AVX2 of x86-64.
     Avx2,
     /// AVX-512 of x86-64: the F, BW and VL parts.
@@ -76,7 +82,8 @@ pub enum Simd {
 
 impl Simd {
     /// All sets, narrowest first.
-    const ALL: [Simd; 5] = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
+    const ALL: [Simd; 6] =
+        [Simd::Portable, Simd::Neon, Simd::Simd128, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
 
     /// Returns the sets of this machine, narrowest first.
     pub fn available() -> impl Iterator<Item = Simd> {
@@ -90,6 +97,9 @@ impl Simd {
             // In big-endian byte order, the elements of a register have other indices.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Simd::Neon => has_features!("neon"),
+            // A WebAssembly module with an unknown instruction is refused as a whole.
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Simd::Simd128 => true,
             #[cfg(target_arch = "x86_64")]
             Simd::Avx2 => has_features!("avx2"),
             #[cfg(target_arch = "x86_64")]
@@ -110,6 +120,7 @@ impl Simd {
         match self {
             Simd::Portable => "portable",
             Simd::Neon => "neon",
+            Simd::Simd128 => "simd128",
             Simd::Avx2 => "avx2",
             Simd::Avx512 => "avx512",
             Simd::Avx512Vbmi => "avx512vbmi",
@@ -129,7 +140,7 @@ impl Simd {
     pub fn vector_bytes(self) -> usize {
         match self {
             Simd::Portable => Portable::BYTES,
-            Simd::Neon => 16,
+            Simd::Neon | Simd::Simd128 => 16,
             Simd::Avx2 => 32,
             Simd::Avx512 | Simd::Avx512Vbmi => LINE,
         }
@@ -510,6 +521,8 @@ mod tests {
     }
 
     #[test]
+    // Tokens of some sets are safe to make.
+    #[allow(unused_unsafe)]
     fn registers_move_their_elements() {
         for simd in Simd::available() {
             // SAFETY: the machine has the set.
@@ -517,6 +530,8 @@ mod tests {
                 match simd {
                     #[cfg(target_arch = "aarch64")]
                     Simd::Neon => moves_elements(Token::<Neon>::new()),
+                    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+                    Simd::Simd128 => moves_elements(Token::<Simd128>::new()),
                     #[cfg(target_arch = "x86_64")]
                     Simd::Avx2 => moves_elements(Token::<Avx2>::new()),
                     #[cfg(target_arch = "x86_64")]

@@ -41,7 +41,8 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Input`] if an input does not fit the model; [`Error::Node`] for the first node that does
-    /// not fit its inputs; [`Error::Malformed`] for an output that no node produces.
+    /// not fit its inputs; [`Error::Malformed`] for an output that no node produces; [`Error::Unsupported`] on a
+    /// big-endian machine.
     pub fn resolve(&self, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         resolve(self, inputs)
     }
@@ -77,6 +78,12 @@ impl Model {
 }
 
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
+    // The constants of a model are little-endian.
+    if cfg!(target_endian = "big") {
+        return Err(Error::Unsupported(
+            "models are not supported on big-endian machines".to_owned(),
+        ));
+    }
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
     for (number, input) in model.inputs.iter().enumerate() {

@@ -10,10 +10,9 @@ use crate::shapings::ShapingChain;
 
 /// Returns indices that are not evenly spaced.
 fn scattered(count: usize, size: usize) -> Vec<i64> {
-    let at = |number: usize| (number * 7919 + number * number * 31 + 3) % size;
-    let signed = |index: usize| i64::try_from(index).expect("a small index");
-    let size = signed(size);
-    (0..count).map(at).map(|index| signed(index) - if index % 3 == 0 { size } else { 0 }).collect()
+    let size = i64::try_from(size).expect("a small size");
+    let at = |number: i64| (number * 7919 + number * number * 31 + 3) % size;
+    (0..).take(count).map(at).map(|index| index - if index % 3 == 0 { size } else { 0 }).collect()
 }
 
 fn indices(sizes: &[usize], values: &[i64]) -> Indices {

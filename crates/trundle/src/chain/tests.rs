@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 
 use super::*;
-use crate::Plan;
 use crate::lowering::ChainPass;
+use crate::{Plan, ProgramPlan};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
@@ -93,6 +93,16 @@ fn a_program_that_cannot_be_is_refused_where_it_stands() {
     assert_eq!(chain("flip(0)").program(&large, DType::U8).unwrap().tensors().len(), 2);
     let error = refused(&chain("flip(0) | flip(1)"), 1);
     assert_eq!((error.stage, error.span), (1, 10..17));
+}
+
+#[test]
+fn constants_are_in_the_byte_order_of_the_machine() {
+    let chain = chain("pad(width=1, value=1.5)");
+    let program = chain.program(shape(&[1]), DType::F32).unwrap();
+    let mut out = [0; 12];
+    let plan = ProgramPlan::row_major(&program, None).unwrap();
+    plan.run(&[&2.5f32.to_ne_bytes()], &mut out).unwrap();
+    assert_eq!(out.as_chunks().0, [1.5f32, 2.5, 1.5].map(f32::to_ne_bytes));
 }
 
 #[test]

@@ -133,6 +133,7 @@ fn sizes_of_zero_are_refused_by_levels_only() {
 }
 
 #[test]
+#[cfg(target_pointer_width = "64")]
 fn a_level_has_up_to_32_bits_of_elements() {
     // Nothing is allocated: the tensors are only described.
     let most: [u32; 4] = [1, 1, 65537, 65535];
