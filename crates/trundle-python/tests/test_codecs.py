@@ -5,11 +5,21 @@ import itertools
 import numpy as np
 import pytest
 
+import trundle
+
 zarr = pytest.importorskip("zarr", minversion="3")
 
 OURS = "trundle.codecs.TransposeCodec"
 THEIRS = "zarr.codecs.transpose.TransposeCodec"
-TYPES = ["bool", "u1", ">i2", "f2", "f4", "i8", "c16", "M8[ns]", "U5"]
+TYPES = ["bool", "u1", ">i2", "f2", "f4", "i8", "c16", "M8[ns]", "U5", "i4,f8"]
+
+
+@pytest.fixture(params=["BatchedCodecPipeline", "FusedCodecPipeline"], autouse=True)
+def pipeline(request):
+    if not hasattr(zarr.core.codec_pipeline, request.param):
+        pytest.skip(f"zarr-python {zarr.__version__} has no {request.param}")
+    with zarr.config.set({"codec_pipeline.path": f"zarr.core.codec_pipeline.{request.param}"}):
+        yield
 
 
 def stored(codec, array, order, **options):
@@ -57,6 +67,32 @@ def test_shards():
     for _, whole, part in ours[1]:
         np.testing.assert_array_equal(whole, array)
         np.testing.assert_array_equal(part, array[1:3])
+
+
+def test_chunks_of_different_sizes():
+    if "rectilinear_chunks" not in zarr.config.get("array"):
+        pytest.skip(f"zarr-python {zarr.__version__} has only chunks of one size")
+    array = np.arange(6 * 7 * 9, dtype="i2").reshape(6, 7, 9)
+    options = {"chunks": [[1, 5], [4, 3], [2, 2, 5]], "compressors": None}
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        ours = stored(OURS, array, (1, 2, 0), **options)
+        assert ours[0] == stored(THEIRS, array, (1, 2, 0), **options)[0]
+    for _, whole, part in ours[1]:
+        np.testing.assert_array_equal(whole, array)
+        np.testing.assert_array_equal(part, array[1:3])
+
+
+def test_trundle_moves_the_chunks(monkeypatch):
+    moved = []
+    transpose = trundle.transpose
+    monkeypatch.setattr(trundle, "transpose", lambda x, axes: moved.append(x.shape) or transpose(x, axes))
+    array = np.arange(24, dtype="f4").reshape(4, 6)
+    with zarr.config.set({"codecs.transpose": OURS}):
+        filters = [zarr.registry.get_codec_class("transpose")(order=(1, 0))]
+        store = zarr.create_array(zarr.storage.MemoryStore(), data=array, chunks=(4, 3), filters=filters)
+        assert moved == [(4, 3)] * 2
+        np.testing.assert_array_equal(store[...], array)
+    assert moved == [(4, 3)] * 2 + [(3, 4)] * 2
 
 
 def test_texts_of_any_length_are_left_to_zarr():

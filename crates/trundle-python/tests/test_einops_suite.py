@@ -133,7 +133,8 @@ class Rearrange(torch.nn.Module):
         self.pattern, self.sizes = pattern, sizes
 
     def forward(self, x):
-        Rearrange.calls += 1
+        if not torch.compiler.is_compiling():
+            Rearrange.calls += 1
         return tt.rearrange(x, self.pattern, **self.sizes)
 
 
@@ -169,6 +170,8 @@ def replaced(request, monkeypatch):
 
 @pytest.mark.parametrize("name", RUN)
 def test_of_einops(name, replaced):
+    # Sums in these tests are rounded, in an order that a compiler may change.
+    torch.manual_seed(0)
     calls, graphs = replaced
     RUN[name]()
     assert calls() > 0
