@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Checks that a program or a library needs nothing but what every system of its target has.
+
+    needs.py TARGET GLIBC FILE      (GLIBC: the newest version of glibc that it may need)
+
+Prints the libraries that the file needs.
+"""
+
+import re
+import sys
+
+target, glibc, path = sys.argv[1:]
+# Python's own library is there when an interpreter loads an extension module.
+SYSTEM = {
+    "linux-gnu": r"(ld-linux-[\w-]+|lib(c|m|pthread|dl|rt|util))\.so\.\d",
+    "linux-musl": r"libc\.so",
+    "windows": r"(?i)(api-ms-win-[\w-]+|kernel32|ntdll|ws2_32|userenv|bcrypt|bcryptprimitives|advapi32|dbghelp|crypt32|secur32"
+    r"|msvcrt|user32|shell32|ole32|oleaut32|python3)\.dll",
+    "apple": r"/usr/lib/lib(System\.B|iconv\.2|objc\.A)\.dylib|/System/Library/Frameworks/\w+\.framework/.*",
+}
+
+
+def elf():
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.gnuversions import GNUVerNeedSection
+
+    with open(path, "rb") as file:
+        for section in ELFFile(file).iter_sections():
+            if isinstance(section, DynamicSection):
+                for tag in section.iter_tags():
+                    if tag.entry.d_tag == "DT_NEEDED":
+                        yield tag.needed
+                    elif tag.entry.d_tag == "DT_SONAME":
+                        print("its name is", tag.soname)
+            elif isinstance(section, GNUVerNeedSection):
+                for _, versions in section.iter_versions():
+                    for version in versions:
+                        number = version.name.removeprefix("GLIBC_")
+                        if number != version.name and tuple(map(int, number.split("."))) > tuple(map(int, glibc.split("."))):
+                            sys.exit(f"{path} needs glibc {number}")
+
+
+def windows():
+    import pefile
+
+    for entry in pefile.PE(path).DIRECTORY_ENTRY_IMPORT:
+        yield entry.dll.decode()
+
+
+def apple():
+    from macholib.MachO import MachO
+    from macholib.mach_o import LC_BUILD_VERSION, LC_ID_DYLIB, LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB, LC_VERSION_MIN_MACOSX
+
+    for header in MachO(path).headers:
+        for load, command, data in header.commands:
+            if load.cmd in (LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB):
+                yield data.rstrip(b"\0").decode()
+            elif load.cmd == LC_ID_DYLIB:
+                print("its name is", name := data.rstrip(b"\0").decode())
+                if not name.startswith("@rpath/"):
+                    sys.exit(f"{path} is named {name}: programs would look for it there")
+            elif load.cmd in (LC_BUILD_VERSION, LC_VERSION_MIN_MACOSX):
+                least = command.minos if load.cmd == LC_BUILD_VERSION else command.version
+                print(f"needs macOS {int(least) >> 16}.{int(least) >> 8 & 255}")
+
+
+system = next(pattern for key, pattern in SYSTEM.items() if key in target)
+read = windows if "windows" in target else apple if "apple" in target else elf
+for library in read():
+    print("needs", library)
+    if not re.fullmatch(system, library):
+        sys.exit(f"{path} needs {library}, which is not part of every system")
