@@ -10,6 +10,9 @@ pub(crate) const CUT_OFF: &str = "the answer was cut off";
 /// The text of the error if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
+/// The text of the error if a server does not continue an interrupted answer.
+const NO_RANGES: &str = "Range request not supported";
+
 /// The text of the error if a server refuses a method, which [`object_store`] takes for a missing object.
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 
@@ -54,6 +57,7 @@ pub(crate) fn failed(error: Error) -> io::Error {
         }
         Error::NotFound { .. } if !text.contains(NOT_ALLOWED) => io::ErrorKind::NotFound,
         Error::NotSupported { .. } | Error::NotImplemented { .. } => io::ErrorKind::Unsupported,
+        _ if text.contains(NO_RANGES) => io::ErrorKind::Unsupported,
         _ if text.contains(CUT_OFF) => io::ErrorKind::ConnectionAborted,
         _ if text.contains(NOT_WITHIN) => io::ErrorKind::InvalidData,
         _ => io::ErrorKind::Other,
