@@ -49,7 +49,7 @@ struct Spelled<'a> {
 }
 
 impl Spelled<'_> {
-    /// Reads a tensor: a variable, or a call of a function with a tensor as its first argument; then methods and indices.
+    /// Reads a tensor: a variable, or a function whose first argument is a tensor; then methods and indices.
     fn expression(&mut self) -> Result<(), Refusal> {
         let start = self.reader.at();
         let name = self.reader.name().ok_or_else(|| self.reader.expected("a tensor such as x"))?;
