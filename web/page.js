@@ -27,7 +27,6 @@ function question(of = state) {
 
 /** Asks the library again, and shows its answer or its error. The last picture stays behind an error. */
 function changed({ animated = false, isNewShape = false } = {}) {
-  performance.mark("change");
   const answered = ask(question());
   controls.told(answered, isNewShape);
   const isError = "error" in answered;
@@ -42,7 +41,6 @@ function changed({ animated = false, isNewShape = false } = {}) {
     shown(animated);
   }
   kept();
-  performance.measure("redraw", "change");
 }
 
 /** Shows the stage that is chosen; stage 0 is the whole chain at once. */
@@ -71,7 +69,16 @@ function shown(animated) {
 
 const product = (all, size) => all * size;
 
+let palette = { key: "" };
+
+/** The colours of the source, which seldom change. */
 function coloured(shapes, by) {
+  const key = `${by} ${shapes.join(" ")} ${shapes.length}`;
+  if (palette.key !== key) palette = { key, ...newColours(shapes, by) };
+  return palette;
+}
+
+function newColours(shapes, by) {
   if (shapes.length === 1) return coloursOf(shapes[0], by);
   // A hue for each tensor.
   const counts = shapes.map((shape) => shape.reduce(product, 1));
@@ -153,7 +160,11 @@ function kept() {
   if (stage) kept.set("stage", stage);
   if (column_major) kept.set("order", "F");
   for (const [name, shape] of Object.entries(others)) kept.append("other", `${name}=${shape.join(",")}`);
-  history.replaceState(null, "", `#${kept}`);
+  try {
+    history.replaceState(null, "", `#${kept}`);
+  } catch {
+    // Browsers refuse too many changes in a row; the next one succeeds.
+  }
   document.querySelectorAll("#presets button").forEach((button, which) => {
     const preset = PRESETS[which];
     button.setAttribute("aria-pressed", preset.chain === chain && preset.shape === textOf(axes));

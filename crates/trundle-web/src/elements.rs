@@ -53,7 +53,7 @@ impl Inputs<'_> {
         let source = |element| {
             let (tensor, number) = program.origin(program.outputs()[0], element);
             match program.tensor(tensor).made {
-                Made::Given(input) => (bases[taken[input]] + number) as i64,
+                Made::Given(input) => (bases[taken[input]] + number).cast_signed() as i64,
                 _ => -1,
             }
         };

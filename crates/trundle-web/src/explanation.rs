@@ -115,7 +115,7 @@ fn stages(
         // The names of the axes follow from the stages up to this one.
         let (upto, names) = with_names(&text[..stage.span.end], asked)?;
         let out = upto.out_shape(inputs.shapes_of(&inputs.taken(&upto)))?;
-        let is_copy = match (&upto.ops()[..], &before) {
+        let is_copy = match (upto.ops(), &before) {
             ([.., op], Some(before)) => copies(op, before, width),
             ([.., op], None) => copies(op, &inputs.shapes[0], width),
             ([], _) => true,

@@ -4,8 +4,8 @@
 //! explain; JavaScript only draws.
 //!
 //! The library exports three functions. JavaScript gets a buffer from [`request_buffer`], writes the question and the
-//! bytes of a dropped file into it, calls [`answer`], and reads the answer. The functions are declared by hand instead of
-//! with wasm-bindgen, because only text passes between JavaScript and Rust ([reasons](../../../docs/dependencies.md)).
+//! bytes of a dropped file into it, calls [`answer`], and reads the answer. The functions are declared by hand, and not
+//! with wasm-bindgen, because only text passes between JavaScript and Rust (docs/dependencies.md has the reasons).
 //!
 //! ```text
 //! {"chain": "roll(half, dim=lon)", "shape": [6, 12], "names": ["lat", "lon"], "dtype": "f32"}

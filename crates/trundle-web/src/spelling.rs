@@ -49,7 +49,7 @@ struct Spelled<'a> {
 }
 
 impl Spelled<'_> {
-    /// Reads a tensor: a variable, or a call of a function with a tensor as its first argument; then methods and indices.
+    /// Reads a tensor: a variable, or a function whose first argument is a tensor; then methods and indices.
     fn expression(&mut self) -> Result<(), Refusal> {
         let start = self.reader.at();
         let name = self.reader.name().ok_or_else(|| self.reader.expected("a tensor such as x"))?;
@@ -109,7 +109,7 @@ impl Spelled<'_> {
             match item {
                 reader::Item::Rest => {
                     let rest = shape.rank() - taken;
-                    sizes.extend((axis..axis + rest).map(|axis| Some(axis)));
+                    sizes.extend((axis..axis + rest).map(Some));
                     axis += rest;
                 }
                 reader::Item::New => sizes.push(None),
@@ -140,7 +140,7 @@ impl Spelled<'_> {
             let [starts, stops] = [0, 1].map(|end| {
                 let each = cut.iter().map(|cut| {
                     // Any number beyond the axis means its end.
-                    let most = shape[cut.2] as i64 + 1;
+                    let most = shape[cut.2].cast_signed() as i64 + 1;
                     [cut.0, cut.1][end].clamp(-most, most)
                 });
                 listed(each)

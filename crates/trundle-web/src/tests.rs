@@ -27,8 +27,9 @@ fn elements_come_from_where_the_index_map_says() {
     let chain: Chain = text.parse().unwrap();
     let map = chain.index_map(&shape).unwrap();
     let mut expected = Vec::new();
-    map.out_shape()
-        .for_each_index(|index| expected.push(shape.ravel(&map.source_of(index)) as i64));
+    map.out_shape().for_each_index(|index| {
+        expected.push(shape.ravel(&map.source_of(index)).cast_signed() as i64);
+    });
     let answer = explained(text, &sizes);
     assert_eq!(sources(&answer), expected);
     let plan = Plan::row_major(&chain, 2, &shape, Some(1)).unwrap();
@@ -40,8 +41,7 @@ fn elements_come_from_where_the_index_map_says() {
 #[test]
 fn stages_that_keep_all_bytes_in_order_are_free() {
     let answer = explained("reshape(2, 6) | transpose() | reshape(12)", &[3, 4]);
-    let copies = ["0", "1", "2"]
-        .map(|stage| answer["stages"][stage.parse::<usize>().unwrap()]["copies"].clone());
+    let copies = [0, 1, 2].map(|stage: usize| answer["stages"][stage]["copies"].clone());
     assert_eq!(copies, [json!(true), json!(false), json!(true)]);
 }
 
@@ -182,7 +182,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
 fn a_large_tensor_is_planned_and_not_drawn() {
     let answer = explained("h w c -> c h w", &[1024, 1024, 3]);
     assert!(answer["stages"][0]["sources"].is_null());
-    assert_eq!(answer["bytes"], 2 * 3 << 20);
+    assert_eq!(answer["bytes"], 6 << 20);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_header_of_a_file_is_read_from_its_beginning() {
     assert_eq!(answer["tensors"][0]["shape"], json!([3, 4, 88]), "{answer:#}");
     assert_eq!(answer["tensors"][0]["column_major"], true);
     assert_eq!(answer["tensors"][0]["name"], "volume");
-    assert!(ask("volume.npy", &npy, npy.len())["error"].as_str().unwrap().contains("ends"));
+    assert!(ask("volume.npy", &npy, npy.len())["error"].as_str().unwrap().contains("truncated"));
     for (name, bytes) in [
         ("a.npy", &b"not one"[..]),
         ("a.safetensors", b"\xff\xff\xff\xff\xff\xff\xff\xff{"),

@@ -105,10 +105,11 @@ fn stage(
     let ordered = |order: Vec<usize>| format!("transpose({})", listed(order.iter()));
     let reshaped = |sizes: &[i64]| format!("reshape({})", listed(sizes.iter()));
     let by_axes = |stage: &str, at: usize| {
-        let axes = given.integers(at, AXES).unwrap_or_else(|| (0..rank as i64).collect());
+        let axes =
+            given.integers(at, AXES).unwrap_or_else(|| (0..rank.cast_signed() as i64).collect());
         format!("{stage}(axes=[{}])", listed(axes.iter()))
     };
-    let sizes = || shape.iter().map(|size| *size as i64).collect::<Vec<_>>();
+    let sizes = || shape.iter().map(|size| size.cast_signed() as i64).collect::<Vec<_>>();
     Ok(Some(match name {
         "contiguous" | "ascontiguousarray" | "copy" | "clone" | "array" | "asarray" => {
             return Ok(None);
