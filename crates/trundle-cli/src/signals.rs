@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use trundle_formats::lock;
 
-#[cfg(unix)]
 use crate::say::say;
 
 const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
@@ -48,12 +47,9 @@ pub(crate) fn clean_up_when_stopped() {
         let _ = ready.send(());
         for signal in signals.forever() {
             let ending = || is_ending.store(true, Ordering::Relaxed);
-            let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { continue };
-            let said = *lock(&SAID);
-            if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {
-                say(said);
+            if clean_up(ending) {
+                let _ = emulate_default_handler(signal);
             }
-            let _ = emulate_default_handler(signal);
         }
     };
     // Without the thread, signals end the program at once and leave temporary files.
@@ -61,6 +57,17 @@ pub(crate) fn clean_up_when_stopped() {
     // Before the handlers are installed, there is nothing to clean up. If the thread was not started, this returns at
     // once.
     let _ = is_ready.recv();
+}
+
+/// Removes unfinished outputs and says what can be done, and returns whether the program must end. Calls `ending` before
+/// the first removal.
+fn clean_up(ending: impl FnOnce()) -> bool {
+    let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { return false };
+    let said = *lock(&SAID);
+    if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {
+        say(said);
+    }
+    true
 }
 
 /// Whether the parent process had the signal ignored, as `nohup` does with SIGHUP. Always false except on Linux.
@@ -78,10 +85,32 @@ pub(crate) fn end_unread() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
 }
 
-/// On other systems, the program ends with an exit code.
-#[cfg(not(unix))]
+/// On Windows, the program ends with an exit code.
+#[cfg(windows)]
 pub(crate) fn end_unread() {}
 
-/// On other systems, a signal ends the program at once.
-#[cfg(not(unix))]
-pub(crate) fn clean_up_when_stopped() {}
+/// Makes Ctrl-C, Ctrl-Break and the end of the console remove unfinished outputs before they end the program.
+///
+/// A second Ctrl-C ends the program at once. Once outputs are being renamed, Ctrl-C is ignored, and the program finishes.
+#[cfg(windows)]
+pub(crate) fn clean_up_when_stopped() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The exit code of a program that Ctrl-C has ended: `STATUS_CONTROL_C_EXIT`.
+    const STOPPED: i32 = 0xC000_013A_u32.cast_signed();
+    static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+    let end = || {
+        if clean_up(|| IS_ENDING.store(true, Ordering::Relaxed)) {
+            std::process::exit(STOPPED);
+        }
+    };
+    // Without the handler, Ctrl-C ends the program at once and leaves temporary files.
+    let _ = ctrlc::set_handler(move || {
+        if IS_ENDING.load(Ordering::Relaxed) {
+            std::process::exit(STOPPED);
+        }
+        // On its own thread, so that the handler can run again.
+        std::thread::spawn(end);
+    });
+}

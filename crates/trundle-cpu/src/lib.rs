@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod along;
+mod available_memory;
 mod backend;
 mod buffers;
 mod cancellation;
@@ -26,6 +27,7 @@ mod tiles;
 pub mod tuning;
 
 pub use along::Along;
+pub use available_memory::available_memory;
 pub use backend::Cpu;
 pub use freed_memory::give_freed_memory_back;
 pub use in_place::InPlacePlan;

@@ -160,9 +160,10 @@ fn found() -> Option<u64> {
     Some(code + kib * 1024)
 }
 
-/// Returns the bytes that the process can use without swapping. `None` except on Linux.
+/// Returns the bytes that the process can use without swapping. `None` except on Linux and Windows.
 fn available() -> Option<u64> {
-    [machine_available(), group_available()].into_iter().flatten().min()
+    let machine = machine_available().or_else(trundle_cpu::available_memory);
+    [machine, group_available()].into_iter().flatten().min()
 }
 
 /// Returns the memory left under the limit of the process's control group, if there is a limit.

@@ -1,21 +1,30 @@
 //! Lists and removes temporary files of runs that were interrupted or could not rename their result.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+#[cfg(unix)]
+use std::fs::TryLockError;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::Problem;
 #[cfg(feature = "remote")]
 use crate::bucket_output::{self, BucketOutput, Unfinished};
+use crate::file_identity::is_at;
+use crate::file_lock::{self, Kind, Opened};
 #[cfg(feature = "remote")]
 use crate::output::Output;
 use crate::shared_folder::PLANNED;
-use crate::temporary_file::{is_at, is_folder};
+use crate::shared_lock::SharedLock;
+use crate::temporary_file::is_folder;
 use crate::temporary_name::TemporaryName;
 #[cfg(not(feature = "remote"))]
 use crate::url::no_remote;
 use crate::url::url_of;
+
+/// The ending of a folder that several processes share.
+const TASKS: &str = "tasks";
 
 /// The temporary files of one run, or the folder of a run with several processes.
 #[derive(Clone, Debug)]
@@ -120,10 +129,10 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
             files: Vec::new(),
         });
         if left.state != LeftoverState::InUse {
-            match use_of(&path, name.ending == "tasks") {
-                Use::By => left.state = LeftoverState::InUse,
-                Use::Unknown => left.state = LeftoverState::Unknown,
-                Use::None => {}
+            match is_in_use(&path, &name.ending) {
+                Ok(true) => left.state = LeftoverState::InUse,
+                Ok(false) => {}
+                Err(_) => left.state = LeftoverState::Unknown,
             }
         }
         let (ending, modified) = (name.ending, found.modified().ok());
@@ -168,7 +177,7 @@ impl Leftover {
 
     /// Returns whether these are numbered tasks (`plan --tasks`), which other processes may still run.
     pub fn is_planned(&self) -> bool {
-        let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
+        let mut folders = self.files.iter().filter(|file| file.ending == TASKS);
         folders.any(|folder| folder.path.join(PLANNED).exists())
     }
 
@@ -189,20 +198,17 @@ impl Leftover {
         let mut locked = Vec::new();
         for left in &self.files {
             let path = &left.path;
-            let file = match open_as_is(path, !is_folder(path)) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            match Held::of(left) {
+                Ok(Some(held)) => locked.push((held, path)),
+                Ok(None) => return Removal::InUse,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Removal::Failed(path.clone(), error),
-            };
-            match file.try_lock() {
-                // Another file may have the name by now.
-                Ok(()) if is_at(&file, path) => locked.push((file, path)),
-                Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
-                    return Removal::InUse;
-                }
             }
         }
-        for (_, path) in &locked {
+        for (held, path) in &locked {
+            if let Held::Shared(lock) = held {
+                lock.begin_removal();
+            }
             let removed =
                 if is_folder(path) { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             match removed {
@@ -225,34 +231,67 @@ fn bytes_below(path: &Path) -> u64 {
     bytes.sum()
 }
 
-enum Use {
-    By,
-    None,
-    Unknown,
+/// The lock of a file or folder that is about to be removed.
+enum Held {
+    Own(#[expect(dead_code, reason = "holds the lock until it is dropped")] File),
+    Shared(SharedLock),
 }
 
-/// Tests whether a process holds the lock of the file at `path`. `is_shared` states whether that lock is shared.
-fn use_of(path: &Path, is_shared: bool) -> Use {
+impl Held {
+    /// Takes the lock; `None` if a process has it, or locks do not work.
+    fn of(left: &LeftFile) -> io::Result<Option<Held>> {
+        let path = &left.path;
+        if left.ending == TASKS {
+            // Fails without locks, because then nothing shows whether a process uses the folder.
+            if SharedLock::is_in_use(path)? {
+                return Ok(None);
+            }
+            return match SharedLock::alone(path) {
+                Ok(Some(lock)) => Ok(Some(Held::Shared(lock))),
+                Ok(None) => Err(io::ErrorKind::NotFound.into()),
+                Err(Problem::Io { source, .. }) => Err(source),
+                Err(_) => Ok(None),
+            };
+        }
+        let kind = if is_folder(path) { Kind::Folder } else { Kind::File };
+        Ok(match file_lock::open(path, kind)? {
+            // Another file may have the name by now.
+            Opened::Locked(file) if is_at(&file, path) => Some(Held::Own(file)),
+            Opened::Locked(_) | Opened::InUse | Opened::Unlocked(_) => None,
+        })
+    }
+}
+
+/// Returns whether a process uses the file or folder at `path`.
+///
+/// # Errors
+/// If the lock cannot be tested.
+fn is_in_use(path: &Path, ending: &str) -> io::Result<bool> {
     // The lock is held for a moment only. A process that wants it at the same time tries again.
-    let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
-    match open_as_is(path, false).map(try_lock) {
-        Ok(Ok(())) => Use::None,
-        Ok(Err(TryLockError::WouldBlock)) => Use::By,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Use::None,
-        Ok(Err(TryLockError::Error(_))) | Err(_) => Use::Unknown,
+    let tested = if ending == TASKS { SharedLock::is_in_use(path) } else { is_locked(path) };
+    match tested {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => other,
     }
 }
 
-/// Opens the file at `path`. Returns an error if it is a link.
-fn open_as_is(path: &Path, writable: bool) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true).write(writable);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
+/// Files of other users can be tested, because they are only read.
+#[cfg(unix)]
+fn is_locked(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::OpenOptionsExt;
 
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
+    use rustix::fs::OFlags;
+
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
     }
-    options.open(path)
+}
+
+#[cfg(windows)]
+fn is_locked(path: &Path) -> io::Result<bool> {
+    Ok(matches!(file_lock::open(path, Kind::File)?, Opened::InUse))
 }

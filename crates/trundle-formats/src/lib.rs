@@ -52,6 +52,8 @@ mod contents;
 mod crc32;
 mod element_text;
 mod error;
+mod file_identity;
+mod file_lock;
 mod format;
 mod gguf;
 mod gunzip;
@@ -77,11 +79,13 @@ mod registry;
 mod remote_file;
 #[cfg(feature = "remote")]
 mod remote_objects;
+mod rename;
 mod safetensors;
 mod shared;
 #[cfg(feature = "remote")]
 mod shared_bucket;
 mod shared_folder;
+mod shared_lock;
 mod shared_output;
 mod skeleton;
 mod source;

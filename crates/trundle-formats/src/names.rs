@@ -75,6 +75,27 @@ pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Returns why Windows cannot store a file or folder with this name.
+#[cfg(any(windows, test))]
+pub(crate) fn refused_by_windows(name: &str) -> Option<&'static str> {
+    const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+    const NUMBERED: [&str; 2] = ["COM", "LPT"];
+    let stem = name.split('.').next().unwrap_or(name).trim_end().to_uppercase();
+    let is_numbered = |kind: &&str| {
+        let number = stem.strip_prefix(*kind).map(|number| number.chars().collect::<Vec<_>>());
+        matches!(number.as_deref(), Some(['0'..='9' | '¹' | '²' | '³']))
+    };
+    if name.contains(|letter: char| letter < ' ' || r#"<>:"/\|?*"#.contains(letter)) {
+        Some(r#"Windows allows none of < > : " / \ | ? * in the names of files and folders"#)
+    } else if name.ends_with(['.', ' ']) {
+        Some("Windows removes dots and spaces from the end of a name")
+    } else if DEVICES.contains(&&stem[..]) || NUMBERED.iter().any(|kind| is_numbered(&kind)) {
+        Some("this is the name of a device on Windows")
+    } else {
+        None
+    }
+}
+
 /// Returns the folder of a path: `.` if the path has none.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -86,6 +107,33 @@ pub fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_windows_refuses() {
+        for name in [
+            "a:b",
+            "a?",
+            "*",
+            "a\tb",
+            "a/b",
+            "a\\b",
+            "x.",
+            "x ",
+            "NUL",
+            "nul.npy",
+            "Com1",
+            "lpt³.x",
+            "aux .npy",
+            "con.tar.gz",
+        ] {
+            assert!(refused_by_windows(name).is_some(), "{name:?}");
+        }
+        for name in
+            ["y.npy", ".x", "a b", "größe", "COM", "com10", "nulls", "a.nul", "COM¹x", "x.y.z"]
+        {
+            assert_eq!(refused_by_windows(name), None, "{name:?}");
+        }
+    }
 
     #[test]
     fn what_steers_is_escaped_and_nothing_else() {

@@ -10,8 +10,11 @@ use std::sync::Arc;
 #[cfg(feature = "remote")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
+use crate::file_identity::is_same_file;
 use crate::format::{FolderFormat, NewFolder};
 use crate::names::folder_of;
+#[cfg(windows)]
+use crate::names::refused_by_windows;
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
 #[cfg(not(feature = "remote"))]
@@ -304,7 +307,10 @@ impl Target {
         };
         let as_before = || match find(&destination, overwrite)? {
             ExistingOutput::Regular(metadata) => {
-                file.file().set_permissions(metadata.permissions()).map_err(Problem::writing)
+                // Windows has only a flag against writing, and the old file could be replaced, so it has no flag.
+                let permissions = metadata.permissions();
+                let set = || file.file().set_permissions(permissions);
+                if cfg!(windows) { Ok(()) } else { set().map_err(Problem::writing) }
             }
             ExistingOutput::Nothing | ExistingOutput::Special => Ok(()),
         };
@@ -385,6 +391,7 @@ pub(crate) fn find_folder_destination(
     if destination.file_name().is_none() {
         return Err(Problem::unsupported("a new folder needs a name of its own"));
     }
+    check_name(&destination)?;
     match fs::metadata(&destination) {
         Ok(_) if !overwrite => Err(Problem::Exists),
         Ok(existing) if existing.is_dir() && !(format.is_one)(&destination) => {
@@ -397,6 +404,17 @@ pub(crate) fn find_folder_destination(
         Err(error) => Err(Problem::writing(error)),
         Ok(_) => Ok(destination),
     }
+}
+
+/// Checks that the system can store a file or folder with this name.
+fn check_name(destination: &Path) -> Result<(), Problem> {
+    #[cfg(windows)]
+    if let Some(why) = destination.file_name().and_then(OsStr::to_str).and_then(refused_by_windows)
+    {
+        return Err(Problem::Unsupported(format!("not a possible name: {why}")));
+    }
+    let _ = destination;
+    Ok(())
 }
 
 fn check_folder_of(destination: &Path) -> Result<(), Problem> {
@@ -420,6 +438,7 @@ pub(crate) fn find_destination(
         return Ok((path.to_owned(), ExistingOutput::Special));
     }
     let destination = follow_links(path).map_err(Problem::writing)?;
+    check_name(&destination)?;
     let existing = find(&destination, overwrite)?;
     if let ExistingOutput::Nothing = existing {
         check_folder_of(&destination)?;
@@ -435,7 +454,12 @@ fn find(destination: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> 
         Ok(metadata) if metadata.is_dir() => Err(Problem::Folder),
         Ok(metadata) if !metadata.is_file() => Ok(ExistingOutput::Special),
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(metadata) => Ok(ExistingOutput::Regular(metadata)),
+        Ok(metadata) => {
+            #[cfg(windows)]
+            crate::rename::check_replaceable(destination)
+                .map_err(|source| Problem::Io { doing: "replace", source })?;
+            Ok(ExistingOutput::Regular(metadata))
+        }
     }
 }
 
@@ -462,21 +486,6 @@ pub fn overlaps(path: &Path, other: &Path) -> bool {
 fn real_path(path: &Path) -> PathBuf {
     let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
-}
-
-/// Returns whether two paths lead to the same file, also through hard links or two mounts of one folder.
-#[cfg(unix)]
-fn is_same_file(path: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    let identity =
-        |path: &Path| fs::metadata(path).ok().map(|existing| (existing.dev(), existing.ino()));
-    identity(path).is_some_and(|own| identity(other) == Some(own))
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_: &Path, _: &Path) -> bool {
-    false
 }
 
 pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {

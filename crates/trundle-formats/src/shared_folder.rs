@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use tempfile::TempPath;
 
-use crate::blob::nanoseconds;
+use crate::file_identity::id_of;
 use crate::format::{FolderFormat, NewFolder};
 use crate::names::folder_of;
 use crate::output::{find_destination, find_folder_destination, follow_links, sync_folder};
+use crate::rename;
 use crate::shared::{Shared, WrittenFiles};
-use crate::temporary_file::{begin_finishing, creating, is_at, lock, remove, take_lock};
+use crate::shared_lock::SharedLock;
+use crate::temporary_file::{begin_finishing, creating, remove};
 use crate::temporary_folder::{rename_to_destination, sync_below};
 use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
@@ -30,8 +32,8 @@ pub(crate) struct SharedFolder {
     overwrite: bool,
     part: PathBuf,
     work: PathBuf,
-    /// The work folder, opened with a shared lock; `None` where folders cannot be opened.
-    taken: Option<File>,
+    /// The lock of the work folder; `None` before it is taken.
+    taken: Option<SharedLock>,
     format: Option<FolderFormat>,
 }
 
@@ -85,14 +87,10 @@ impl SharedFolder {
 
     pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
         let work = work_folder(path, tag);
-        let taken = match File::open(&work) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            opened => Some(opened.map_err(creating)?),
-        };
         // This lock keeps other processes from joining during the removal.
-        taken.iter().try_for_each(lock)?;
-        if taken.as_ref().is_some_and(|taken| is_at(taken, &work)) || cfg!(not(unix)) {
+        if let Some(taken) = SharedLock::alone(&work)? {
             remove(&part_of(&work));
+            taken.begin_removal();
             remove(&work);
         }
         Ok(())
@@ -138,17 +136,8 @@ impl SharedFolder {
 
     /// Takes the shared lock of the work folder. Returns whether the folder still exists.
     fn take(&mut self) -> Result<bool, Problem> {
-        if cfg!(not(unix)) {
-            return Ok(self.work.is_dir());
-        }
-        let folder = match File::open(&self.work) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            opened => opened.map_err(creating)?,
-        };
-        take_lock(|| folder.try_lock_shared())?;
-        let is_there = is_at(&folder, &self.work);
-        self.taken = Some(folder);
-        Ok(is_there)
+        self.taken = SharedLock::share(&self.work)?;
+        Ok(self.taken.is_some())
     }
 
     fn of_work(&self, name: &str) -> PathBuf {
@@ -162,7 +151,7 @@ impl Shared for SharedFolder {
     }
 
     fn is_there(&self) -> bool {
-        self.taken.as_ref().map_or(self.work.exists(), |taken| is_at(taken, &self.work))
+        self.taken.as_ref().is_some_and(SharedLock::is_there)
     }
 
     fn blob(
@@ -179,7 +168,9 @@ impl Shared for SharedFolder {
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {
-        fs::metadata(self.part.join(path)).is_ok_and(|found| found.len() == bytes)
+        let mut file = self.part.clone();
+        file.extend(path.split('/'));
+        fs::metadata(file).is_ok_and(|found| found.len() == bytes)
     }
 
     fn work_file(&self, name: &str) -> io::Result<File> {
@@ -198,7 +189,9 @@ impl Shared for SharedFolder {
         let mut file = tempfile::NamedTempFile::new_in(&self.work)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
-        file.persist(self.of_work(name))?;
+        let (file, path) = file.into_parts();
+        drop(file);
+        rename::persist(path, &self.of_work(name), true)?;
         sync_folder(&self.work);
         Ok(())
     }
@@ -213,13 +206,15 @@ impl Shared for SharedFolder {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let part = File::open(&self.part)?;
-        if self.format.is_some() { sync_below(&part) } else { part.sync_all() }
+        match self.format {
+            Some(_) => sync_below(&self.part),
+            None => File::options().write(true).open(&self.part)?.sync_all(),
+        }
     }
 
     fn finish(&self) -> Result<(), Problem> {
         if let Some(taken) = &self.taken {
-            lock(taken)?;
+            taken.take_alone()?;
         }
         // While this process waited for the lock, another may have finished or removed the output.
         if !self.is_there() {
@@ -234,6 +229,9 @@ impl Shared for SharedFolder {
             None => rename_file(&self.part, &self.destination, self.overwrite).map(|()| None)?,
         };
         sync_folder(folder_of(&self.destination));
+        if let Some(taken) = &self.taken {
+            taken.begin_removal();
+        }
         replaced.iter().chain([&self.work]).for_each(|path| remove(path));
         Ok(())
     }
@@ -245,40 +243,23 @@ fn part_of(work: &Path) -> PathBuf {
 
 /// Creates a folder that only this user can access.
 fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
+    {
+        use std::os::unix::fs::DirBuilderExt;
 
-/// Returns an identifier of the file or folder at `path` that no earlier one at that path had.
-///
-/// It includes the creation time, because inode numbers are reused. Returns `None` if the system does not report that
-/// time.
-#[cfg(unix)]
-fn id_of(path: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-
-    let found = fs::symlink_metadata(path).ok()?;
-    let made = nanoseconds(found.created().ok()?);
-    Some(format!("{}-{made}", found.ino()))
-}
-
-#[cfg(not(unix))]
-fn id_of(_: &Path) -> Option<String> {
-    None
+        fs::DirBuilder::new().mode(0o700).create(path)
+    }
+    // On Windows, a new folder has the permissions of its parent.
+    #[cfg(windows)]
+    fs::create_dir(path)
 }
 
 /// Renames a file. Replaces an existing file only if `overwrite` is true.
 fn rename_file(path: &Path, destination: &Path, overwrite: bool) -> Result<(), Problem> {
     let temporary = TempPath::try_from_path(path).map_err(creating)?;
-    let renamed = match overwrite {
-        true => temporary.persist(destination),
-        false => temporary.persist_noclobber(destination),
-    };
-    renamed.map_err(|error| {
+    rename::persist(temporary, destination, overwrite).map_err(|mut error| {
         // Keep the file at its temporary path.
-        let _ = error.path.keep();
+        error.path.disable_cleanup(true);
         match error.error.kind() {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },

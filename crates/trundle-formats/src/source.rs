@@ -283,7 +283,11 @@ impl Source {
     ) -> Result<Vec<u8>, Problem> {
         let left = self.length().map_or(0, |length| length.saturating_sub(self.position));
         let data = match &mut self.input {
-            Input::File { file, .. } => read_data(file, bytes, left, progress),
+            Input::File { file, .. } => {
+                // On Windows, reads at an offset change the position of the file.
+                file.seek(SeekFrom::Start(self.position)).map_err(Problem::reading)?;
+                read_data(file, bytes, left, progress)
+            }
             Input::Memory(memory) => read_data(memory, bytes, left, progress),
             _ => return read_data(self, bytes, left, progress),
         };
@@ -374,7 +378,7 @@ fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<(), Problem> {
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.input {
-            Input::File { file, .. } => file.read(buffer)?,
+            Input::File { file, .. } => file.read_at(buffer, self.position)?,
             Input::Memory(memory) => memory.read(buffer)?,
             Input::Blob(bytes) => bytes.read_at(buffer, self.position)?,
             Input::Gzip(data) => data.reader.read(buffer)?,

@@ -10,11 +10,10 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
+use crate::file_identity::is_at;
+use crate::file_lock::{self, Kind};
+use crate::rename;
 use crate::temporary_name::{TemporaryName, random_tag};
-
-/// The number of attempts to lock a file. A process that only tests the lock holds it for a moment.
-const LOCK_TRIES: u32 = 10;
-const LOCK_WAIT: Duration = Duration::from_millis(5);
 
 /// The attempts to remove a folder into which other threads still write.
 const REMOVE_TRIES: usize = 10;
@@ -99,7 +98,10 @@ pub(crate) fn remove(path: &Path) {
     let path = if fs::rename(path, &aside).is_ok() { &aside } else { path };
     for _ in 0..REMOVE_TRIES {
         match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            // Windows removes a file when its last handle is closed.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(file_lock::WAIT);
+            }
             _ => return,
         }
     }
@@ -251,14 +253,14 @@ impl TemporaryFile {
     pub(crate) fn persist(self, destination: &Path, overwrite: bool) -> Result<(), Problem> {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(false);
-        let persisted =
-            if overwrite { file.persist(destination) } else { file.persist_noclobber(destination) };
-        let Err(error) = persisted else { return Ok(()) };
+        let (file, path) = file.into_parts();
+        let Err(error) = rename::persist(path, destination, overwrite) else { return Ok(()) };
         let why = match error.error.kind() {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(TemporaryFile { file: error.file, registration }.kept(destination, why))
+        let file = NamedTempFile::from_parts(file, error.path);
+        Err(TemporaryFile { file, registration }.kept(destination, why))
     }
 
     /// Keeps the file as a finished result that could not be renamed to `destination`. `why` is the reason.
@@ -266,18 +268,19 @@ impl TemporaryFile {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(true);
         drop(registration);
-        let path = file.path().to_owned();
+        let (_file, mut kept) = file.into_parts();
+        let path = kept.to_path_buf();
         for finished in finished_names(&path) {
-            match file.persist_noclobber(&finished) {
-                Ok(_) => {
+            match rename::persist(kept, &finished, false) {
+                Ok(()) => {
                     return Problem::Kept {
                         why: Box::new(why),
                         path: shown_beside(destination, &finished),
                     };
                 }
-                Err(error) => file = error.file,
+                Err(error) => kept = error.path,
             }
-            file.disable_cleanup(true);
+            kept.disable_cleanup(true);
         }
         Problem::Kept { why: Box::new(why), path: shown_beside(destination, &path) }
     }
@@ -289,53 +292,17 @@ fn open_locked(
     begin: Begin,
     permissions: Option<&Permissions>,
 ) -> Result<File, Problem> {
-    let mut options = File::options();
-    options.read(true).write(true).create(begin == Begin::Anew).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-
-        /// Only this user may access the file, and a later run of this user must be able to reopen it.
-        const PRIVATE: u32 = 0o600;
-        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-        // The system applies the umask to these permissions.
-        options.mode(permissions.map_or(0, PermissionsExt::mode) | PRIVATE);
-    }
-    #[cfg(not(unix))]
-    let _ = permissions;
+    let kind = match begin {
+        Begin::Anew => Kind::NewFile(permissions),
+        Begin::Resumed => Kind::File,
+    };
     loop {
-        let file = options.open(path).map_err(creating)?;
-        lock(&file)?;
+        let file = file_lock::open_locked(path, kind)?;
         // The previous owner of the lock may have renamed the file.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
-}
-
-/// Locks a file or folder for this process.
-///
-/// # Errors
-/// [`Problem::Busy`] if another process has locked it.
-pub(crate) fn lock(file: &File) -> Result<(), Problem> {
-    take_lock(|| file.try_lock())
-}
-
-/// Tries to take a lock until it is free.
-///
-/// # Errors
-/// [`Problem::Busy`] if another process holds it for too long.
-pub(crate) fn take_lock(
-    try_lock: impl Fn() -> Result<(), fs::TryLockError>,
-) -> Result<(), Problem> {
-    for _ in 0..LOCK_TRIES {
-        match try_lock() {
-            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_WAIT),
-            // Without locks, users must not run two jobs at once, or remove files that are in use.
-            Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
-        }
-    }
-    Err(Problem::Busy)
 }
 
 /// Returns the names for a finished result with the temporary name `path`.
@@ -350,20 +317,6 @@ pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use
 /// Returns the path of a temporary file for messages. Its folder is written as in `destination`.
 pub(crate) fn shown_beside(destination: &Path, temporary: &Path) -> PathBuf {
     destination.with_file_name(temporary.file_name().unwrap_or_default())
-}
-
-#[cfg(unix)]
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    let identity =
-        |found: io::Result<fs::Metadata>| found.ok().map(|file| (file.dev(), file.ino()));
-    identity(file.metadata()) == identity(fs::symlink_metadata(path))
-}
-
-#[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, _: &Path) -> bool {
-    true
 }
 
 pub(crate) fn creating(source: io::Error) -> Problem {

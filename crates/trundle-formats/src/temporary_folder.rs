@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Problem;
+use crate::file_identity::is_at;
+use crate::file_lock::{self, Kind};
 use crate::format::FolderFormat;
-use crate::temporary_file::{
-    Registration, creating, finished_names, is_at, lock, remove, shown_beside,
-};
+use crate::rename::rename;
+use crate::temporary_file::{Registration, creating, finished_names, remove, shown_beside};
 use crate::temporary_name::TemporaryName;
 
 /// The attempts to create a folder while other processes remove it.
@@ -18,8 +19,8 @@ const TRIES: usize = 10;
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     path: PathBuf,
-    /// The folder, opened with an exclusive lock; `None` where folders cannot be opened.
-    own: Option<File>,
+    /// The folder, opened with an exclusive lock.
+    own: File,
     registration: Registration,
 }
 
@@ -56,7 +57,7 @@ impl TemporaryFolder {
     /// # Errors
     /// If the data cannot be written to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.own.as_ref().map_or(Ok(()), sync_below)
+        sync_below(&self.path)
     }
 
     /// Renames the folder to `destination` like [`rename_to_destination`], and removes the folder or file that it
@@ -79,7 +80,7 @@ impl TemporaryFolder {
     }
 
     fn is_there(&self) -> bool {
-        self.own.as_ref().is_none_or(|own| is_at(own, &self.path))
+        is_at(&self.own, &self.path)
     }
 }
 
@@ -92,20 +93,11 @@ impl Drop for TemporaryFolder {
 }
 
 /// Opens and locks the new folder at `path`; `None` if another process has replaced it.
-#[cfg(unix)]
-fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
-    let own = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(creating)?,
-    };
-    lock(&own)?;
-    Ok(is_at(&own, path).then_some(Some(own)))
-}
-
-/// Folders cannot be locked on this system. Users must not run two jobs at once.
-#[cfg(not(unix))]
-fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
-    Ok(Some(None))
+fn taken(path: &Path) -> Result<Option<File>, Problem> {
+    match file_lock::open_locked(path, Kind::Folder) {
+        Err(Problem::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(|own| Some(own).filter(|own| is_at(own, path))),
+    }
 }
 
 fn remove_earlier(path: &Path) -> Result<(), Problem> {
@@ -116,8 +108,10 @@ fn remove_earlier(path: &Path) -> Result<(), Problem> {
         Err(_) => return Ok(()),
         Ok(_) => {}
     }
-    let Ok(earlier) = File::open(path) else { return Ok(()) };
-    lock(&earlier)?;
+    let earlier = match file_lock::open_locked(path, Kind::Folder) {
+        Err(Problem::Io { .. }) => return Ok(()),
+        opened => opened?,
+    };
     if is_at(&earlier, path) {
         fs::remove_dir_all(path).map_err(creating)?;
     }
@@ -130,11 +124,21 @@ fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
 }
 
+/// Describes an error when a folder that will be replaced could not be renamed.
+fn renaming_old(source: io::Error) -> Problem {
+    // Windows does not rename a folder while a file in it is open.
+    if cfg!(windows) && source.kind() == io::ErrorKind::PermissionDenied {
+        let why = format!("{source}; a program may have a file in the old folder open");
+        return renaming(io::Error::new(source.kind(), why));
+    }
+    renaming(source)
+}
+
 /// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file was synced
 /// when it was written.
-pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
+pub(crate) fn sync_below(folder: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(folder)?;
+    rustix::fs::syncfs(File::open(folder)?)?;
     #[cfg(not(target_os = "linux"))]
     let _ = folder;
     Ok(())
@@ -167,7 +171,13 @@ fn rename_to_new(path: &Path, destination: &Path) -> Result<(), Problem> {
             other => return other.map_err(|error| renaming(error.into())),
         }
     }
-    fs::rename(path, destination).map_err(renaming)
+    #[cfg(unix)]
+    return fs::rename(path, destination).map_err(renaming);
+    #[cfg(windows)]
+    match crate::rename::rename_to_new(path, destination) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Problem::Exists),
+        other => other.map_err(renaming),
+    }
 }
 
 /// Exchanges the folder at `path` with the folder or file at `destination`. Returns the new path of the file or folder
@@ -203,12 +213,12 @@ fn exchange(path: &Path, destination: &Path, format: FolderFormat) -> Result<Pat
     // If no atomic exchange is possible, `destination` does not exist for a moment. During this moment, the old folder
     // has a name that no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
-    fs::rename(destination, &aside).map_err(renaming)?;
-    match fs::rename(path, destination).map_err(renaming) {
+    rename(destination, &aside).map_err(renaming_old)?;
+    match rename(path, destination).map_err(renaming) {
         Ok(()) => Ok(aside),
         Err(why) => {
             // Restore the old folder.
-            fs::rename(&aside, destination).map_err(renaming)?;
+            rename(&aside, destination).map_err(renaming)?;
             Err(why)
         }
     }
@@ -224,7 +234,7 @@ fn cannot(error: rustix::io::Errno) -> bool {
 
 /// Keeps the folder at `path` as a finished result that could not be renamed to `destination`. `why` is the reason.
 fn kept(path: &Path, destination: &Path, why: Problem) -> Problem {
-    let renamed = free_name(path).filter(|finished| fs::rename(path, finished).is_ok());
+    let renamed = free_name(path).filter(|finished| rename(path, finished).is_ok());
     let path = renamed.unwrap_or_else(|| path.to_owned());
     match path.exists() {
         true => Problem::Kept { why: Box::new(why), path: shown_beside(destination, &path) },

@@ -97,8 +97,8 @@ pub(crate) fn random_tag(output_tag: &str) -> String {
 
 /// Returns the output tag for a file name.
 ///
-/// Control characters, `%` and invalid UTF-8 become `%` and two hexadecimal digits. A long name is cut and ends with
-/// the CRC-32 of the whole name.
+/// Control characters, `%`, invalid UTF-8, and on Windows the characters that names cannot have, become `%` and two
+/// hexadecimal digits. A long name is cut and ends with the CRC-32 of the whole name.
 pub(crate) fn output_tag(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     let mut tag = String::with_capacity(bytes.len());
@@ -114,7 +114,7 @@ pub(crate) fn output_tag(name: &OsStr) -> String {
         for letter in chunk.valid().chars() {
             let mut buffer = [0; 4];
             let text: &str = letter.encode_utf8(&mut buffer);
-            match letter.is_control() || letter == '%' {
+            match letter.is_control() || letter == '%' || is_reserved(letter) {
                 true => push(&text.bytes().map(|byte| escaped(&byte)).collect::<String>()),
                 false => push(text),
             }
@@ -126,6 +126,11 @@ pub(crate) fn output_tag(name: &OsStr) -> String {
         tag.push_str(&format!("{CUT}{:08x}", crc32(bytes)));
     }
     tag
+}
+
+/// Returns whether Windows allows no such character in names. Names of outputs in a bucket can have them.
+fn is_reserved(letter: char) -> bool {
+    cfg!(windows) && r#"<>:"/\|?*"#.contains(letter)
 }
 
 #[cfg(test)]

@@ -35,12 +35,19 @@ impl Folder {
         Folder { made_in, ..Folder::new(root) }
     }
 
+    /// Returns the path of a key. On Windows, paths that begin with `\\?\` need backslashes between their parts.
+    fn path(&self, key: &str) -> PathBuf {
+        let mut path = self.root.clone();
+        path.extend(key.split('/').filter(|part| !part.is_empty()));
+        path
+    }
+
     /// Opens a regular file, and also returns its size in bytes; `None` if it does not exist.
     fn open(&self, key: &str) -> io::Result<Option<(File, u64)>> {
         if self.stat(key)?.is_none() {
             return Ok(None);
         }
-        let file = File::open(self.root.join(key))?;
+        let file = File::open(self.path(key))?;
         let bytes = file.metadata()?.len();
         Ok(Some((file, bytes)))
     }
@@ -90,7 +97,7 @@ impl Folder {
 impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         // Check before opening the file: opening a pipe would block until a process writes to it.
-        match fs::metadata(self.root.join(key)) {
+        match fs::metadata(self.path(key)) {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
             }
@@ -131,7 +138,7 @@ impl ObjectStore for Folder {
     /// Lists the folders in the folder at `path`, including links to folders.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(self.root.join(path))? {
+        for entry in fs::read_dir(self.path(path))? {
             let entry = entry?;
             if !entry.path().is_dir() {
                 continue;
@@ -152,7 +159,7 @@ impl ObjectStore for Folder {
 
     /// With `made_in`, creates the file there and renames it, so that a reader never sees part of a file.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
-        let path = self.root.join(key);
+        let path = self.path(key);
         let Some(folder) = &self.made_in else {
             let file = self.within_folders(key, || File::create_new(&path))?;
             return self.fill(file, object);

@@ -241,18 +241,25 @@ fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
-        let safe = |c: char| if is_steering(c) || "/\\:".contains(c) { '_' } else { c };
+        let is_reserved = |c: char| cfg!(windows) && r#"<>"|?*"#.contains(c);
+        let safe =
+            |c: char| if is_steering(c) || "/\\:".contains(c) || is_reserved(c) { '_' } else { c };
         let name: String = output.name.chars().map(safe).take(200).collect();
         let name = if name.trim_matches('.').is_empty() { format!("output{name}") } else { name };
         let mut file = format!("{name}.npy");
         let number = numbers.entry(name.clone()).or_insert(1);
-        while !taken.insert(file.clone()) {
+        while !taken.insert(as_distinguished(&file)) {
             *number += 1;
             file = format!("{name}_{number}.npy");
         }
         paths.push(folder.join(file));
     }
     paths
+}
+
+/// Returns the part of a file name by which the usual file system of the system distinguishes files.
+fn as_distinguished(file: &str) -> String {
+    if cfg!(any(windows, target_os = "macos")) { file.to_lowercase() } else { file.to_owned() }
 }
 
 fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Failure> {

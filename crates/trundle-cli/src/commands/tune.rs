@@ -30,7 +30,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         Some(path) => Output::check(path, args.force)?,
         // Fails before the search, not after it.
         None if !args.dry_run && tuning::kept_path().is_none() => {
-            let text = "cannot choose a folder for the record: neither XDG_CACHE_HOME nor HOME is set; use -o FILE";
+            let why = tuning::NO_CACHE_FOLDER;
+            let text = format!("cannot choose a folder for the record: {why}; use -o FILE");
             return Err(Failure::usage(text));
         }
         None => {}

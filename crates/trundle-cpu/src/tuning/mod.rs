@@ -128,16 +128,27 @@ pub fn check_variable() -> Result<(), String> {
     of_variable(Tuning::of_cache(0), &TuningSource::Variable).map(drop)
 }
 
-/// Returns the folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME` or, without it, in `~/.cache`.
+/// Returns the folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME` or, without it, in `~/.cache`; on
+/// Windows, in `LOCALAPPDATA`.
 ///
-/// Returns `None` if neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
+/// Returns `None` if none of these variables is an absolute path.
 pub fn cache_folder() -> Option<PathBuf> {
     let absolute = |variable: &str| {
         std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     };
-    let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    let of_user = || match cfg!(windows) {
+        true => absolute("LOCALAPPDATA"),
+        false => Some(absolute("HOME")?.join(".cache")),
+    };
+    let folder = absolute("XDG_CACHE_HOME").or_else(of_user)?;
     Some(folder.join("trundle"))
 }
+
+/// Why there is no [`cache_folder`].
+pub const NO_CACHE_FOLDER: &str = match cfg!(windows) {
+    true => "neither XDG_CACHE_HOME nor LOCALAPPDATA is set",
+    false => "neither XDG_CACHE_HOME nor HOME is set",
+};
 
 /// Returns the path at which [`Tuned::keep`] stores the record of this machine; `None` if there is no [`cache_folder`].
 pub fn kept_path() -> Option<PathBuf> {

@@ -13,7 +13,7 @@ use trundle_core::ops::{Flip, Roll, Transpose};
 use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
 use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
-use super::{built_in, kept, kept_path, used};
+use super::{NO_CACHE_FOLDER, built_in, kept, kept_path, used};
 use crate::backend::zeros;
 use crate::{Cpu, Machine, Plan, Simd};
 
@@ -72,9 +72,7 @@ impl Tuned {
     /// Fails if the file cannot be written or no cache folder is known.
     pub fn keep(&self) -> io::Result<PathBuf> {
         let path = kept_path().ok_or_else(|| {
-            io::Error::other(
-                "cannot choose a folder for it: neither XDG_CACHE_HOME nor HOME is set",
-            )
+            io::Error::other(format!("cannot choose a folder for it: {NO_CACHE_FOLDER}"))
         })?;
         kept::write(&path, &self.text())?;
         Ok(path)

@@ -77,8 +77,13 @@ impl Storage {
 
     /// Syncs `file` and measures its disk by reading about 60 MB, which takes a fraction of a second on an SSD.
     ///
-    /// Returns [`Storage::SSD`] if the result is implausible, and `None` if the file is too short or cannot be read.
+    /// Returns [`Storage::SSD`] if the result is implausible, and `None` on Windows, and if the file is too short or
+    /// cannot be read.
     pub fn probe(file: &File) -> Option<Storage> {
+        // On Windows, the cache cannot be bypassed through an open file.
+        if cfg!(windows) {
+            return None;
+        }
         let bytes = file.metadata().ok()?.len();
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;

@@ -299,15 +299,25 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
 
 /// Checks that the disk of `folder` has enough free space. Messages append `what` to the folder.
 fn check_space(folder: &Path, what: &str, needed: u64) -> Result<(), Error> {
-    #[cfg(unix)]
-    if let Ok(found) = rustix::fs::statvfs(folder) {
-        let available = found.f_bavail.saturating_mul(found.f_frsize);
-        if needed > available {
+    match free_space(folder) {
+        Some(available) if needed > available => {
             let folder = format!("{}{what}", folder.display());
-            return Err(Error::of(folder, Problem::Space { needed, available }));
+            Err(Error::of(folder, Problem::Space { needed, available }))
         }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Returns the bytes that this user can still store on the disk of `folder`, if the system reports them.
+#[cfg(unix)]
+fn free_space(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(windows)]
+fn free_space(folder: &Path) -> Option<u64> {
+    fs4::available_space(folder).ok()
 }
 
 #[cfg(test)]

@@ -49,6 +49,10 @@ impl NewStore {
     /// # Errors
     /// [`Problem`] if the metadata cannot be written.
     pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
+        #[cfg(windows)]
+        if matches!(&new, NewFolder::Alone(_) | NewFolder::Shared { .. }) {
+            check_names(skeleton)?;
+        }
         let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
         let (objects, beside, shared): (Arc<dyn ObjectStore>, _, _) = match new {
             NewFolder::Alone(path) => (Arc::new(Folder::new(path)), beside(path), None),
@@ -84,6 +88,32 @@ impl NewStore {
         let chunks = NewChunks::new(arrays.collect::<Result<_, Problem>>()?, &beside);
         Ok(NewStore { chunks, end: skeleton.bytes(), is_remote: objects.is_remote() })
     }
+}
+
+/// Checks that Windows can store the arrays and groups as folders, and distinguishes their names.
+#[cfg(windows)]
+fn check_names(skeleton: &FileSkeleton) -> Result<(), Problem> {
+    let mut known = std::collections::BTreeMap::new();
+    let arrays = skeleton.chunked().map(|tensor| &tensor.path);
+    for path in arrays.chain(skeleton.groups().iter().map(|(path, _)| path)) {
+        let refused =
+            |why: String| Problem::CannotHold { format: super::NAME, tensor: path.clone(), why };
+        let names = path.split('/').filter(|name| !name.is_empty());
+        if let Some(why) = names.clone().find_map(crate::names::refused_by_windows) {
+            return Err(refused(why.to_owned()));
+        }
+        // Windows ignores the case of names: two folders would be one.
+        for end in path.match_indices('/').map(|(end, _)| end).chain([path.len()]) {
+            let folder = &path[..end];
+            let other = known.entry(folder.to_lowercase()).or_insert(folder);
+            if *other != folder {
+                return Err(refused(format!(
+                    "its path differs from \"{other}\" only in case, which Windows ignores"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn long(sizes: &[usize]) -> Vec<u64> {

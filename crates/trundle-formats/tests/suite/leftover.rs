@@ -1,5 +1,4 @@
 //! Tests that leftovers of runs are found, told apart from files in use, and removed.
-#![cfg(unix)]
 
 use std::fs;
 use std::io::Write;
@@ -99,6 +98,7 @@ fn finished_results_are_told_apart() {
     assert_eq!(left.iter().map(Leftover::bytes).collect::<Vec<_>>(), [5, 5, 4]);
 }
 
+#[cfg(unix)]
 #[test]
 fn what_others_have_put_there_is_not_found() {
     let folder = tempfile::tempdir().unwrap();

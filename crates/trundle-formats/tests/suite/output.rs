@@ -271,6 +271,92 @@ mod unix {
     }
 }
 
+#[cfg(windows)]
+mod windows {
+    use std::fs::File;
+    use std::os::windows::fs::OpenOptionsExt;
+
+    use super::*;
+
+    /// Opens a file as many programs do: others may not remove it.
+    fn held(path: &Path) -> File {
+        let (read, write) = (1, 2);
+        File::options().read(true).share_mode(read | write).open(path).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_another_program_has_open_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.npy");
+        write_bytes(&path, &[1], false).unwrap();
+        let program = held(&path);
+        for refused in [Output::check(&path, true), write_bytes(&path, &[2], true)] {
+            let message = refused.unwrap_err().to_string();
+            assert!(
+                message.ends_with("cannot replace: another program has the old file open"),
+                "{message}"
+            );
+        }
+        drop(program);
+        assert_eq!((load(&path), names(folder.path())), (vec![1], vec!["out.npy".to_owned()]));
+
+        // The program opens it while the output is written.
+        let mut output = Output::create(&path, true).unwrap();
+        output.write_all(b"new").unwrap();
+        let program = held(&path);
+        let message = output.finish().unwrap_err().to_string();
+        drop(program);
+        assert!(
+            message.contains("another program has the old file open; the finished"),
+            "{message}"
+        );
+        assert_eq!(load(&path), [1]);
+        let kept = names(folder.path()).into_iter().find(|name| name.ends_with(".finished"));
+        assert_eq!(fs::read(folder.path().join(kept.unwrap())).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_read_only_file_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.npy");
+        write_bytes(&path, &[1], false).unwrap();
+        let set = |readonly| {
+            let mut permissions = fs::metadata(&path).unwrap().permissions();
+            permissions.set_readonly(readonly);
+            fs::set_permissions(&path, permissions).unwrap();
+        };
+        set(true);
+        let message = Output::check(&path, true).unwrap_err().to_string();
+        assert!(message.ends_with("cannot replace: the old file is read-only"), "{message}");
+        set(false);
+        write_bytes(&path, &[2], true).unwrap();
+        assert_eq!(load(&path), [2]);
+    }
+
+    #[test]
+    fn names_that_windows_changes_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["nul.npy", "a:b.npy", "a?.npy"] {
+            let refused = Output::check(&folder.path().join(name), false).unwrap_err();
+            assert!(refused.to_string().contains("not a possible name"), "{refused}");
+        }
+        assert_eq!(names(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn paths_can_be_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = (0..4).fold(folder.path().to_owned(), |path, _| path.join("x".repeat(100)));
+        fs::create_dir_all(&deep).unwrap();
+        let path = deep.join("out.npy");
+        for (byte, overwrite) in [(1, false), (2, true)] {
+            write_bytes(&path, &[byte], overwrite).unwrap();
+            assert_eq!((load(&path), names(&deep)), (vec![byte], vec!["out.npy".to_owned()]));
+        }
+        assert!(matches!(write_bytes(&path, &[3], false).unwrap_err().problem, Problem::Exists));
+    }
+}
+
 mod tagged {
     use trundle_formats::Begin;
 
