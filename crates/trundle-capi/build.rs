@@ -6,11 +6,10 @@ fn main() {
     let (major, minor) = (variable("CARGO_PKG_VERSION_MAJOR"), variable("CARGO_PKG_VERSION_MINOR"));
     // Compatible versions share this: 0.MINOR before 1.0.
     let abi = if major == "0" { format!("0.{minor}") } else { major };
-    match variable("CARGO_CFG_TARGET_OS").as_str() {
-        "linux" => println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libtrundle.so.{abi}"),
-        "macos" => {
-            println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libtrundle.{abi}.dylib")
-        }
-        _ => {}
-    }
+    let flag = match variable("CARGO_CFG_TARGET_OS").as_str() {
+        "linux" => format!("-soname,libtrundle.so.{abi}"),
+        "macos" => format!("-install_name,@rpath/libtrundle.{abi}.dylib"),
+        _ => return,
+    };
+    println!("cargo::rustc-cdylib-link-arg=-Wl,{flag}");
 }
