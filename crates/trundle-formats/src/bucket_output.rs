@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::SystemTime;
 
-use trundle_s3::{Bucket, New};
+use trundle_remote::{New, Remote};
 use trundle_zarr::{Below, ByteRange, Object, ObjectStore, Stat, Store};
 
 use crate::Problem;
-use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
+use crate::remote_objects::{Objects, in_memory};
+use crate::url::not_written;
 
 /// The prefix of the keys that exist only in an unfinished store.
 pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
@@ -72,7 +73,13 @@ pub(crate) struct Unfinished {
 /// If the bucket cannot be read.
 pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     let url = url.trim_end_matches('/');
-    let bucket = Bucket::open(url)?;
+    let bucket = Remote::open(url)?;
+    if bucket.is_http() {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "HTTP servers have no unfinished stores",
+        ));
+    }
     let mut urls = vec![url.to_owned()];
     urls.extend(bucket.folders("")?.iter().map(|name| format!("{url}/{name}")));
     let mut left = Vec::new();
@@ -81,9 +88,9 @@ pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
         let Some(claim) = objects.read(CLAIM, ByteRange::All, MOST_NOTE_BYTES)? else { continue };
         let tag = String::from_utf8(claim)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let is_finished = objects.bucket.stat(METADATA)?.is_some();
+        let is_finished = objects.remote.stat(METADATA)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        let Some(all) = objects.bucket.all_below(below)? else { continue };
+        let Some(all) = objects.remote.all_below(below)? else { continue };
         left.push(Unfinished { url, tag, bytes: all.bytes, modified: all.modified });
     }
     Ok(left)
@@ -97,7 +104,7 @@ impl BucketOutput {
     /// earlier run is not an error. A finished store is never replaced, because the old and the new store would be
     /// mixed for a time.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
-        has_leftover(&Objects::open(url).map_err(Problem::opening)?, overwrite).map(drop)
+        has_leftover(&open(url)?, overwrite).map(drop)
     }
 
     /// Begins a store at a URL. The tag must be unique.
@@ -109,9 +116,9 @@ impl BucketOutput {
         overwrite: bool,
         tag: &str,
     ) -> Result<Arc<BucketOutput>, Problem> {
-        let objects = Objects::open(url).map_err(Problem::opening)?;
+        let objects = open(url)?;
         if has_leftover(&objects, overwrite)? {
-            clear(&objects.bucket, "").map_err(removing)?;
+            clear(&objects.remote, "").map_err(removing)?;
         }
         if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
@@ -128,11 +135,11 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if the bucket cannot be read.
     pub(crate) fn join(url: &str, tag: &str) -> Result<Result<BucketOutput, bool>, Problem> {
-        let objects = Objects::open(url).map_err(Problem::opening)?;
+        let objects = open(url)?;
         if is_claimed(&objects, tag)? {
             return Ok(Ok(BucketOutput::new(objects, tag, true)));
         }
-        let of_root = objects.bucket.tag(METADATA).map_err(Problem::opening)?;
+        let of_root = objects.remote.tag(METADATA).map_err(Problem::opening)?;
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
@@ -141,13 +148,13 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if an object cannot be removed.
     pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
-        let objects = Objects::open(url).map_err(Problem::opening)?;
+        let objects = open(url)?;
         if !is_claimed(&objects, tag)? {
             return Ok(());
         }
-        let is_finished = objects.bucket.tag(METADATA).map_err(Problem::opening)?.is_some();
+        let is_finished = objects.remote.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        clear(&objects.bucket, below).map_err(removing)
+        clear(&objects.remote, below).map_err(removing)
     }
 
     fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
@@ -163,7 +170,7 @@ impl BucketOutput {
     /// Removes the store, unless it is kept or another run has claimed its path.
     fn remove(&self) {
         if !self.is_kept() && self.is_there() {
-            let _ = clear(&self.objects.bucket, "");
+            let _ = clear(&self.objects.remote, "");
         }
     }
 
@@ -174,7 +181,7 @@ impl BucketOutput {
     pub(crate) fn keep(&self) -> Result<(), Problem> {
         let _writing = self.writing();
         for (key, bytes) in std::mem::take(&mut *self.metadata()) {
-            let written = self.objects.bucket.write(&kept(&key), bytes, New::OrReplace);
+            let written = self.objects.remote.write(&kept(&key), bytes, New::OrReplace);
             written.map_err(Problem::writing)?;
         }
         self.is_kept.store(true, Ordering::Relaxed);
@@ -195,7 +202,7 @@ impl BucketOutput {
         if !self.is_there() {
             return Err(Problem::Busy);
         }
-        let bucket = &self.objects.bucket;
+        let bucket = &self.objects.remote;
         let mut metadata = std::mem::take(&mut *self.metadata());
         if self.is_kept() {
             for key in bucket.keys(&kept(""), usize::MAX).map_err(Problem::reading)? {
@@ -236,15 +243,24 @@ impl Drop for BucketOutput {
     }
 }
 
+/// Opens the bucket of a URL. HTTP servers are refused.
+fn open(url: &str) -> Result<Objects, Problem> {
+    let objects = Objects::open(url).map_err(Problem::opening)?;
+    match objects.remote.is_http() {
+        true => Err(not_written(url)),
+        false => Ok(objects),
+    }
+}
+
 /// Returns whether the path contains the unfinished store of an interrupted run. Anything else is an error.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
-    if objects.bucket.keys("", 1).map_err(Problem::opening)?.is_empty() {
+    if objects.remote.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
     }
     if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
-    match objects.bucket.stat(CLAIM).map_err(Problem::opening)? {
+    match objects.remote.stat(CLAIM).map_err(Problem::opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder),
@@ -253,7 +269,7 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
 
 /// Removes all objects below a path, the claim last: if the removal fails, the claim still marks the rest as
 /// unfinished.
-fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
+fn clear(bucket: &Remote, path: &str) -> io::Result<()> {
     bucket.remove_below(path, CLAIM)?;
     bucket.remove(CLAIM)
 }
@@ -265,11 +281,11 @@ fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
 
 /// Creates an object. Returns `false` if another run has already created it.
 fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
-    match objects.bucket.write_tagged(key, bytes, New::Only, own(tag)) {
+    match objects.remote.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
         // A request is repeated if its answer was lost, and may then find the object that it created itself.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok(objects.bucket.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
+            Ok(objects.remote.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
         Err(error) => Err(Problem::writing(error)),
     }

@@ -6,15 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 use crate::bucket_output::{self, BucketOutput, Unfinished};
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 use crate::output::Output;
 use crate::shared_folder::PLANNED;
 use crate::temporary_file::{is_at, is_folder};
 use crate::temporary_name::TemporaryName;
-#[cfg(not(feature = "s3"))]
-use crate::url::no_s3;
+#[cfg(not(feature = "remote"))]
+use crate::url::no_remote;
 use crate::url::url_of;
 
 /// The temporary files of one run, or the folder of a run with several processes.
@@ -78,15 +78,15 @@ pub enum Removal {
 /// # Errors
 /// If the folder or the bucket cannot be read.
 pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Leftover>> {
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     if let Some(url) = url_of(folder) {
         let all = bucket_output::leftovers(url)?.into_iter().map(Leftover::in_bucket);
         let is_wanted = |left: &Leftover| output_tag.is_none_or(|own| own == left.output_tag);
         return Ok(all.filter(is_wanted).collect());
     }
-    #[cfg(not(feature = "s3"))]
+    #[cfg(not(feature = "remote"))]
     if url_of(folder).is_some() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, no_s3().to_string()));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, no_remote().to_string()));
     }
     let mut runs: BTreeMap<(String, bool), Leftover> = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -138,7 +138,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
 }
 
 impl Leftover {
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     fn in_bucket(unfinished: Unfinished) -> Leftover {
         let Unfinished { url, tag, bytes, modified } = unfinished;
         let path = PathBuf::from(&url);
@@ -176,7 +176,7 @@ impl Leftover {
     ///
     /// An unfinished store in a bucket is always removed.
     pub fn remove(&self) -> Removal {
-        #[cfg(feature = "s3")]
+        #[cfg(feature = "remote")]
         if self.state == LeftoverState::InBucket {
             return match BucketOutput::discard(&self.output, &self.tag) {
                 Ok(()) => Removal::Removed,

@@ -42,9 +42,7 @@ mod alike;
 mod annotations;
 mod attributes;
 mod blob;
-#[cfg(feature = "s3")]
-mod bucket_objects;
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
@@ -75,9 +73,13 @@ mod output;
 mod pt;
 mod raw;
 mod registry;
+#[cfg(feature = "remote")]
+mod remote_file;
+#[cfg(feature = "remote")]
+mod remote_objects;
 mod safetensors;
 mod shared;
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 mod shared_bucket;
 mod shared_folder;
 mod shared_output;

@@ -4,19 +4,19 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 use std::sync::Arc;
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 use crate::format::{FolderFormat, NewFolder};
 use crate::names::folder_of;
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
-#[cfg(not(feature = "s3"))]
-use crate::url::no_s3;
-use crate::url::url_of;
+#[cfg(not(feature = "remote"))]
+use crate::url::no_remote;
+use crate::url::{not_written, url_of};
 use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
@@ -45,7 +45,7 @@ enum Target {
     Replace(TemporaryFile, PathBuf),
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
@@ -85,13 +85,13 @@ impl Output {
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             if let Some(url) = url_of(path) {
                 return BucketOutput::check(url, overwrite);
             }
-            #[cfg(not(feature = "s3"))]
+            #[cfg(not(feature = "remote"))]
             if url_of(path).is_some() {
-                return Err(no_s3());
+                return Err(no_remote());
             }
             let destination = find_folder_destination(path, overwrite, folder)?;
             TemporaryFolder::new(
@@ -120,14 +120,14 @@ impl Output {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             if let Some(url) = url_of(path) {
                 let tag = Output::new_tag(path);
                 return Ok(Target::Bucket(BucketOutput::begin(url, overwrite, &tag)?, folder));
             }
-            #[cfg(not(feature = "s3"))]
+            #[cfg(not(feature = "remote"))]
             if url_of(path).is_some() {
-                return Err(no_s3());
+                return Err(no_remote());
             }
             let destination = find_folder_destination(path, overwrite, folder)?;
             let temporary = TemporaryFolder::new(folder_of(&destination), tag, "part")?;
@@ -204,7 +204,7 @@ impl Output {
             Target::Folder(folder, _, format) => {
                 (format.begin)(NewFolder::Alone(folder.path()), skeleton)
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Target::Bucket(output, format) => {
                 (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
             }
@@ -248,7 +248,7 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) => folder.sync(),
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Target::Bucket(..) => Ok(()),
             Target::Special(_) | Target::Stdout(_) => Ok(()),
         };
@@ -297,7 +297,7 @@ impl Target {
                 sync_folder(folder_of(&destination));
                 return Ok(());
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
@@ -330,7 +330,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
@@ -341,7 +341,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) => Ok(()),
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
@@ -408,18 +408,13 @@ fn check_folder_of(destination: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Returns the error that only Zarr stores can be written to a bucket.
-pub(crate) fn only_stores() -> Problem {
-    Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
-}
-
 /// Returns the final path of an output at `path`, and what exists there.
 pub(crate) fn find_destination(
     path: &Path,
     overwrite: bool,
 ) -> Result<(PathBuf, ExistingOutput), Problem> {
-    if url_of(path).is_some() {
-        return Err(only_stores());
+    if let Some(url) = url_of(path) {
+        return Err(not_written(url));
     }
     if is_special(path) {
         return Ok((path.to_owned(), ExistingOutput::Special));

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::is_stream;
 #[cfg(feature = "hdf5")]
 use crate::hdf5;
+use crate::url::without_query;
 #[cfg(feature = "zarr")]
 use crate::zarr;
 use crate::{
@@ -48,7 +49,7 @@ impl Format {
 
     /// Returns the format of the extension of a path, in lower or upper case.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
-        let name = path.file_name()?.as_encoded_bytes();
+        let name = without_query(path).file_name()?.as_encoded_bytes();
         let is_known = |known: &&str| {
             let parts = name.len().checked_sub(known.len()).map(|at| name.split_at(at));
             parts.is_some_and(|(stem, ending)| {

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use trundle_s3::New;
+use trundle_remote::New;
 use trundle_zarr::{ByteRange, ObjectStore};
 
 use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
 use crate::format::{FolderFormat, NewFolder};
-use crate::output::only_stores;
 use crate::shared::{Shared, WrittenFiles};
+use crate::url::not_written;
 use crate::{Blob, FileSkeleton, Format, Problem};
 
 /// A Zarr store in a bucket that several processes write, with their notes about finished parts.
@@ -28,7 +28,7 @@ pub(crate) fn begin_in_bucket(
     tag: &str,
     skeleton: &FileSkeleton,
 ) -> Result<Box<dyn Shared>, Problem> {
-    let format = format.folder.ok_or_else(only_stores)?;
+    let format = format.folder.ok_or_else(|| not_written(url))?;
     let output = BucketOutput::begin(url, overwrite, tag)?;
     (format.begin)(NewFolder::Bucket(Arc::clone(&output) as _, None), skeleton)?;
     output.keep()?;
@@ -41,7 +41,7 @@ pub(crate) fn join_in_bucket(
     url: &str,
     tag: &str,
 ) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
-    let format = format.folder.ok_or_else(only_stores)?;
+    let format = format.folder.ok_or_else(|| not_written(url))?;
     let joined = BucketOutput::join(url, tag)?;
     Ok(joined.map(|output| -> Box<dyn Shared> {
         let output = Arc::new(output);
@@ -85,7 +85,7 @@ impl Shared for SharedBucket {
     }
 
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.output.objects.bucket.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
+        self.output.objects.remote.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
     /// Does nothing. Stores in a bucket are never removed automatically, because no lock shows whether they are in use.
@@ -95,7 +95,7 @@ impl Shared for SharedBucket {
 
     fn unnote(&self, name: &str) {
         // It is not an error if there was no such note.
-        let _ = self.output.objects.bucket.remove(&note(name));
+        let _ = self.output.objects.remote.remove(&note(name));
     }
 
     /// Does nothing: completed requests are durable.

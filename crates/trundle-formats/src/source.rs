@@ -9,7 +9,10 @@ use crate::concatenated::Concatenated;
 use crate::error::is_stream;
 use crate::gunzip::{GzipData, MOST_INFLATED};
 use crate::names::{check_relative, folder_of};
-use crate::{Blob, Problem, is_url};
+#[cfg(not(feature = "remote"))]
+use crate::url::no_remote;
+use crate::url::{url_beside, url_of};
+use crate::{Blob, Problem};
 
 /// The bytes of a read, after which progress is reported.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -35,9 +38,13 @@ pub(crate) struct Source {
 }
 
 enum Input {
-    File { file: File, length: u64 },
+    File {
+        file: File,
+        length: u64,
+    },
     Memory(Cursor<Vec<u8>>),
-    Concatenated(Concatenated),
+    /// Bytes elsewhere: several files, or an object of a bucket or a server.
+    Blob(Arc<dyn Blob>),
     Gzip(Box<GzipData>),
     Stream(Box<dyn Read + Send>),
 }
@@ -48,7 +55,7 @@ impl Input {
         match self {
             Input::File { file, .. } => Ok(Arc::new(file)),
             Input::Memory(bytes) => Ok(Arc::new(bytes)),
-            Input::Concatenated(bytes) => Ok(Arc::new(bytes)),
+            Input::Blob(bytes) => Ok(bytes),
             Input::Gzip(data) => Err(Box::new(data.reader)),
             Input::Stream(reader) => Err(reader),
         }
@@ -61,8 +68,8 @@ impl Source {
         if is_stream(path) {
             return Ok(Source::stream("stdin", Box::new(io::stdin())));
         }
-        if is_url(path) {
-            return Err(Problem::unsupported("only Zarr stores are read from a bucket"));
+        if let Some(url) = url_of(path) {
+            return Source::remote(path, url);
         }
         let file = File::open(path).map_err(Problem::opening)?;
         let metadata = file.metadata().map_err(Problem::opening)?;
@@ -76,6 +83,28 @@ impl Source {
         let input = Input::File { file, length: metadata.len() };
         let (name, files) = (name.into_owned(), vec![path.to_owned()]);
         Ok(Source { name, files, beside: None, input, position: 0 })
+    }
+
+    /// Opens the object at a URL.
+    #[cfg(feature = "remote")]
+    fn remote(path: &Path, url: &str) -> Result<Source, Problem> {
+        use trundle_remote::{Opened, RemoteFile};
+
+        let (name, opened) = RemoteFile::open(url).map_err(Problem::opening)?;
+        let name = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match opened {
+            Opened::Stream(reader) => Ok(Source::stream(&name, reader)),
+            Opened::File(file) => {
+                let files = vec![path.to_owned()];
+                let input = Input::Blob(Arc::new(file));
+                Ok(Source { name, files, beside: None, input, position: 0 })
+            }
+        }
+    }
+
+    #[cfg(not(feature = "remote"))]
+    fn remote(_: &Path, _: &str) -> Result<Source, Problem> {
+        Err(no_remote())
     }
 
     pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
@@ -93,6 +122,12 @@ impl Source {
     pub(crate) fn open_beside(&self, name: &str) -> Result<Source, Problem> {
         let open = |own: &Path| {
             check_relative(name).map_err(|why| Problem::Malformed(format!("its name {why}")))?;
+            if let Some(url) = url_beside(own, name) {
+                return Ok(Source {
+                    beside: Some(name.to_owned()),
+                    ..Source::open(Path::new(&url))?
+                });
+            }
             let real = |path: &Path| path.canonicalize().map_err(Problem::opening);
             let found = real(&folder_of(own).join(name))?;
             // In a cache such as Hugging Face's, each file is a link, and all lead to one folder.
@@ -125,7 +160,7 @@ impl Source {
 
     /// Returns a source with the same name and other files.
     pub(crate) fn with_files(self, files: Vec<PathBuf>, bytes: Concatenated) -> Source {
-        Source { files, input: Input::Concatenated(bytes), position: 0, ..self }
+        Source { files, input: Input::Blob(Arc::new(bytes)), position: 0, ..self }
     }
 
     /// Returns a source of the bytes into which the rest of this one decompresses.
@@ -144,7 +179,7 @@ impl Source {
         match &self.input {
             Input::File { file, .. } => Some(file),
             Input::Memory(bytes) => Some(bytes),
-            Input::Concatenated(bytes) => Some(bytes),
+            Input::Blob(bytes) => Some(&**bytes),
             Input::Gzip(data) => data.blob.as_deref(),
             Input::Stream(_) => None,
         }
@@ -183,7 +218,7 @@ impl Source {
         match &self.input {
             Input::File { length, .. } => Some(*length),
             Input::Memory(bytes) => Some(bytes.get_ref().len() as u64),
-            Input::Concatenated(bytes) => bytes.bytes().ok(),
+            Input::Blob(bytes) => bytes.bytes().ok(),
             Input::Gzip(_) | Input::Stream(_) => None,
         }
     }
@@ -196,7 +231,7 @@ impl Source {
             Input::File { .. } | Input::Memory(_) => {
                 self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
             }
-            Input::Concatenated(_) => self.position = offset,
+            Input::Blob(_) => self.position = offset,
             Input::Gzip(data) if is_behind && data.blob.is_some() => {
                 data.restart();
                 self.position = 0;
@@ -341,7 +376,7 @@ impl Read for Source {
         let read = match &mut self.input {
             Input::File { file, .. } => file.read(buffer)?,
             Input::Memory(memory) => memory.read(buffer)?,
-            Input::Concatenated(bytes) => bytes.read_at(buffer, self.position)?,
+            Input::Blob(bytes) => bytes.read_at(buffer, self.position)?,
             Input::Gzip(data) => data.reader.read(buffer)?,
             Input::Stream(reader) => reader.read(buffer)?,
         };
@@ -355,7 +390,15 @@ impl Seek for Source {
         self.position = match &mut self.input {
             Input::File { file, .. } => file.seek(to)?,
             Input::Memory(memory) => memory.seek(to)?,
-            _ => return Err(io::ErrorKind::NotSeekable.into()),
+            Input::Blob(bytes) => {
+                let found = match to {
+                    SeekFrom::Start(offset) => Some(offset),
+                    SeekFrom::End(distance) => bytes.bytes()?.checked_add_signed(distance),
+                    SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
+                };
+                found.ok_or(io::ErrorKind::InvalidInput)?
+            }
+            Input::Gzip(_) | Input::Stream(_) => return Err(io::ErrorKind::NotSeekable.into()),
         };
         Ok(self.position)
     }

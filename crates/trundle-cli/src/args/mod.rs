@@ -444,7 +444,7 @@ pub(crate) struct MeansArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Kind of storage; `measure` measures the disk again (default: bucket for s3://, else ssd or the measured disk)
+    /// Kind of storage; `measure` measures the disk again (default: bucket for a URL, else ssd or the measured disk)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
 }
@@ -564,7 +564,7 @@ pub(crate) struct FinishArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Folder to search, without its subfolders, or `s3://BUCKET/PATH`
+    /// Folder to search, without its subfolders, or a bucket such as `s3://BUCKET/PATH`
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
     /// Delete the leftovers, except files in use (not detected in a bucket)

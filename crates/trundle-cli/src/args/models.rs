@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     /// Limit memory use, such as 512M or 4G (default: the free memory; a quarter of it if the tensors do not fit)
     #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Kind of storage; `measure` measures the disk again (default: bucket for s3://, else ssd or the measured disk)
+    /// Kind of storage; `measure` measures the disk again (default: bucket for a URL, else ssd or the measured disk)
     #[arg(long, help_heading = LARGE, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
     #[command(flatten)]

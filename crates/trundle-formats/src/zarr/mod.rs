@@ -1,4 +1,4 @@
-//! Zarr stores in folders and buckets. [`trundle_zarr`] reads versions 2 and 3, and writes version 3.
+//! Zarr stores in folders, in buckets and on HTTP servers. [`trundle_zarr`] reads versions 2 and 3, and writes version 3.
 //!
 //! An array is a chunked tensor. A group has one for each of its arrays, named by path. A store is read and written as
 //! one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond the end of the tensor
@@ -9,7 +9,7 @@ mod codecs;
 mod new_store;
 mod skeleton;
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,12 +17,14 @@ use std::sync::Arc;
 use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
-#[cfg(feature = "s3")]
-use crate::bucket_objects::Objects;
 use crate::contents::Contents;
 use crate::format::{FolderFormat, Keeps};
+#[cfg(feature = "remote")]
+use crate::remote_objects::Objects;
 use crate::source::Source;
 use crate::url::url_of;
+#[cfg(feature = "remote")]
+use crate::url::without_query;
 use crate::{Format, Problem, TensorHint};
 
 const NAME: &str = "zarr";
@@ -51,10 +53,10 @@ pub(crate) fn open_folder(
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
     let is_asked_for = format.is_some_and(|format| format.name == FORMAT.name);
     if let Some(url) = url_of(path) {
-        if !is_asked_for && format.is_some() {
-            return Err(Problem::unsupported("only Zarr stores are read from a bucket"));
-        }
-        return open_in_bucket(url, path, hint).map(Some);
+        return match is_asked_for || format.is_none() {
+            true => open_remote(url, path, hint, is_asked_for),
+            false => Ok(None),
+        };
     }
     if !path.is_dir() || (format.is_some() && !is_asked_for) {
         return Ok(None);
@@ -77,12 +79,22 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
-#[cfg(feature = "s3")]
-fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let bucket = Arc::new(Objects::open(url).map_err(Problem::opening)?);
-    if !Store::is_in(&*bucket)? {
+/// Opens the store at a URL; `None` if there is none and it is not `asked_for`.
+#[cfg(feature = "remote")]
+fn open_remote(
+    url: &str,
+    path: &Path,
+    hint: &TensorHint,
+    is_asked_for: bool,
+) -> Result<Option<Box<dyn Contents>>, Problem> {
+    let remote = Arc::new(Objects::open(url).map_err(Problem::opening)?);
+    if !Store::is_in(&*remote)? {
+        if !is_asked_for {
+            return Ok(None);
+        }
         // A request for an object does not tell a missing bucket from a missing object; a list does.
-        if let Err(error) = bucket.folders("")
+        if !remote.remote.is_http()
+            && let Err(error) = remote.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
         {
             return Err(Problem::opening(error));
@@ -90,13 +102,18 @@ fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn C
         let missing = "zarr.json, .zarray and .zgroup are missing";
         return Err(Problem::opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
-    let objects: Arc<dyn ObjectStore> = Arc::clone(&bucket) as _;
-    let store = read(path, &objects, hint);
-    bucket.check().map_err(Problem::opening)?;
-    store
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&remote) as _;
+    let store = read(without_query(path), &objects, hint);
+    remote.check().map_err(Problem::opening)?;
+    store.map(Some)
 }
 
-#[cfg(not(feature = "s3"))]
-fn open_in_bucket(_: &str, _: &Path, _: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    Err(crate::url::no_s3())
+#[cfg(not(feature = "remote"))]
+fn open_remote(
+    _: &str,
+    _: &Path,
+    _: &TensorHint,
+    _: bool,
+) -> Result<Option<Box<dyn Contents>>, Problem> {
+    Err(crate::url::no_remote())
 }

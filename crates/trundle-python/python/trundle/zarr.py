@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "apply", "finish", "plan", "run_task"]
 
+_SCHEMES = ("s3://", "gs://", "az://", "abfs://", "abfss://", "http://", "https://")
+
 Sizes = int | Sequence[int] | Mapping[str | int, int] | str | None
 
 
@@ -56,7 +58,8 @@ def apply(
     Parameters
     ----------
     src : str, os.PathLike, zarr.Array or zarr.Group
-        The source: a path, a ``file://`` or ``s3://`` URL, or an array or a group of a local store.
+        The source: a path, a ``file://`` URL, a URL of a bucket (``s3://``, ``gs://``, ``az://``, ``abfs://``,
+        ``abfss://``) or of an HTTP server, or an array or a group of a local store.
     chain : str
         The operators: an axis pattern with names (``"z y x -> x y z"``), a call (``"roll(shift=[1], axes=[0])"``), or
         several of these separated by ``|``. An empty chain converts the source to the format of the destination.
@@ -409,10 +412,10 @@ def _path(given: Any) -> str:
         from urllib.request import url2pathname
 
         path = url2pathname(urlsplit(path).path)
-    elif path.startswith("s3://"):
+    elif path.startswith(_SCHEMES):
         return path
     elif "://" in path:
-        raise ValueError(f"{path}: only local folders, files and s3:// are read and written")
+        raise ValueError(f"{path}: the URL must begin with file:// or one of {' '.join(_SCHEMES)}")
     return os.path.abspath(path)
 
 

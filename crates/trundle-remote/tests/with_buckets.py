@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
-"""Test stores in S3 buckets on a server that fails one request in ten.
+"""Test files and stores in buckets on servers that fail one request in ten.
 
-    pip install "moto[s3,server]==5.2.5" zarr==3.1.6
-    crates/trundle-s3/tests/with_moto.py target/release/trundle --count 40
+    pip install "moto[s3,server]==5.2.5" azure-storage-blob zarr==3.1.6
+    npm install azurite
+    crates/trundle-remote/tests/with_buckets.py target/release/trundle --count 40 --azurite node_modules/.bin/azurite-blob
 
-A proxy between the program and the server (moto) answers 500 or 503, cuts bodies off, hangs up, or delays answers.
-boto3 copies the program's output into a folder, where zarr-python reads it.
+A proxy between the program and the server answers 500 or 503, cuts bodies off, hangs up, or delays answers. The server
+of S3 is moto, and that of Azure is Azurite. No emulator has the XML interface of Google Cloud Storage, which is similar
+to that of S3, so the proxy translates its headers for moto. The providers' Python clients copy the program's output
+into a folder, where zarr-python reads it.
 """
 
 import argparse
 import http.client
+import json
+import logging
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,14 +26,19 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import boto3
 import numpy as np
+import requests
 import zarr
 from moto.server import ThreadedMotoServer
 
 BUCKET = "trundle-tests"
-KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+AMAZON = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+# The account of every Azurite.
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 class Proxy(BaseHTTPRequestHandler):
@@ -41,6 +52,8 @@ class Proxy(BaseHTTPRequestHandler):
     failures = 0
     # The number of requests to copy an object on the server.
     copies = 0
+    # Pairs of the beginnings of headers of the program and of the server.
+    translated = []
 
     def log_message(self, *_):
         pass
@@ -55,8 +68,18 @@ class Proxy(BaseHTTPRequestHandler):
         if kind in ("500", "503"):
             return self.give(int(kind), [], b"")
         connection = http.client.HTTPConnection(*Proxy.server_address, timeout=60)
-        Proxy.copies += "x-amz-copy-source" in self.headers
-        connection.request(self.command, self.path, body, dict(self.headers))
+        Proxy.copies += any(name.lower().endswith("-copy-source") for name in self.headers)
+        headers = {self.translate(name): value for name, value in self.headers.items()}
+        if self.headers.get("x-goog-if-generation-match") == "0":
+            headers["If-None-Match"] = "*"
+        path, mark, query = self.path.partition("?")
+        if Proxy.translated:
+            path = quote(unquote(path))
+            # moto wants to know who sends the request, but does not check the signature.
+            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+            who = "Credential=key/20240101/us-east-1/s3/aws4_request"
+            headers["Authorization"] = f"AWS4-HMAC-SHA256 {who}, SignedHeaders=host, Signature=0"
+        connection.request(self.command, path + mark + query, body, headers)
         got = connection.getresponse()
         content = got.read()
         connection.close()
@@ -69,9 +92,17 @@ class Proxy(BaseHTTPRequestHandler):
         self.give(got.status, got.getheaders(), content, kind == "cut" and len(content) > 1)
         return None
 
+    def translate(self, name, is_answer=False):
+        for own, other in Proxy.translated:
+            begin, new = (other, own) if is_answer else (own, other)
+            if name.lower().startswith(begin):
+                return new + name[len(begin) :]
+        return name
+
     def give(self, status, headers, content, is_cut=False):
         self.send_response_only(status)
         for name, value in headers:
+            name = self.translate(name, is_answer=True)
             if name.lower() not in ("connection", "transfer-encoding", "content-length"):
                 self.send_header(name, value)
         length = len(content)
@@ -99,14 +130,71 @@ class ProxyServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+class Amazon:
+    """The buckets of moto, also under the names of Google's."""
+
+    def __init__(self, port):
+        self.client = boto3.client(
+            "s3",
+            endpoint_url=f"http://127.0.0.1:{port}",
+            region_name="us-east-1",
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+        )
+
+    def make(self, bucket):
+        self.client.create_bucket(Bucket=bucket)
+
+    def put(self, key, content, bucket=BUCKET):
+        self.client.put_object(Bucket=bucket, Key=key, Body=content)
+
+    def get(self, key):
+        return self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+
+    def delete(self, key):
+        self.client.delete_object(Bucket=BUCKET, Key=key)
+
+    def keys(self, prefix):
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return sorted(each["Key"] for page in pages for each in page.get("Contents", []))
+
+
+class Azure:
+    """The containers of Azurite."""
+
+    def __init__(self, port):
+        from azure.storage.blob import BlobServiceClient
+
+        self.client = BlobServiceClient(f"http://127.0.0.1:{port}/{ACCOUNT}", credential=ACCOUNT_KEY)
+
+    def make(self, bucket):
+        self.client.create_container(bucket)
+
+    def put(self, key, content, bucket=BUCKET):
+        self.client.get_blob_client(bucket, key).upload_blob(content, overwrite=True)
+
+    def get(self, key):
+        return self.client.get_blob_client(BUCKET, key).download_blob().readall()
+
+    def delete(self, key):
+        self.client.get_blob_client(BUCKET, key).delete_blob()
+
+    def keys(self, prefix):
+        return sorted(self.client.get_container_client(BUCKET).list_blob_names(name_starts_with=prefix))
+
+
 class Workdir:
     """A bucket, a folder, and the program under test."""
 
-    def __init__(self, program, folder, s3, endpoint):
-        self.program, self.folder, self.s3, self.endpoint = program, Path(folder), s3, endpoint
+    def __init__(self, program, folder, scheme, bucket, environment):
+        self.program, self.folder = program, Path(folder)
+        self.scheme, self.bucket, self.environment = scheme, bucket, environment
+
+    def url(self, key, bucket=BUCKET):
+        return f"{self.scheme}://{bucket}/{key}"
 
     def start(self, *arguments, **environment):
-        own = {**os.environ, **KEYS, "AWS_ENDPOINT_URL": self.endpoint, "HOME": str(self.folder), **environment}
+        own = {**os.environ, **self.environment, "HOME": str(self.folder), **environment}
         own = {name: value for name, value in own.items() if value is not None}
         command = [self.program, *map(str, arguments)]
         return subprocess.Popen(
@@ -121,13 +209,12 @@ class Workdir:
         return out
 
     def keys(self, prefix):
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
-        return sorted(each["Key"] for page in pages for each in page.get("Contents", []))
+        return self.bucket.keys(prefix)
 
     def upload(self, store, prefix):
         for path in sorted(store.rglob("*")):
             if path.is_file():
-                self.s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(store)}")
+                self.bucket.put(f"{prefix}/{path.relative_to(store)}", path.read_bytes())
 
     def download(self, prefix):
         """Download the store at a prefix and open it with zarr-python."""
@@ -135,7 +222,7 @@ class Workdir:
         for key in self.keys(f"{prefix}/"):
             path = store / key[len(prefix) + 1 :]
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.s3.download_file(BUCKET, key, str(path))
+            path.write_bytes(self.bucket.get(key))
         return zarr.open(str(store), mode="r")
 
 
@@ -171,7 +258,7 @@ def random_stores(workdir, chance, count):
         local, array = some_store(chance, workdir.folder)
         workdir.upload(local, f"in/{number}.zarr")
         chain, expected = some_movement(chance, array)
-        source, target = f"s3://{BUCKET}/in/{number}.zarr", f"s3://{BUCKET}/out/{number}.zarr"
+        source, target = workdir.url(f"in/{number}.zarr"), workdir.url(f"out/{number}.zarr")
         chunks = ",".join(str(chance.randint(max(1, size // 3), size)) for size in expected.shape)
         workdir.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
         written = workdir.download(f"out/{number}.zarr")
@@ -180,7 +267,6 @@ def random_stores(workdir, chance, count):
         left = [key for key in workdir.keys(f"out/{number}.zarr") if "trundle" in key]
         if left:
             sys.exit(f"{target}: {left} is left")
-    print(f"{count} stores between buckets, of {Proxy.failures} requests that failed none mattered")
 
 
 def groups(workdir):
@@ -190,7 +276,7 @@ def groups(workdir):
     for name in ("x", "y"):
         inner.create_array(name, shape=(4, 6), chunks=(2, 3), dtype="f4")[...] = np.arange(24).reshape(4, 6)
     workdir.upload(workdir.folder / "g.zarr", "g.zarr")
-    workdir.run("transpose", f"s3://{BUCKET}/g.zarr", "-o", f"s3://{BUCKET}/h.zarr", "--order", "1,0")
+    workdir.run("transpose", workdir.url("g.zarr"), "-o", workdir.url("h.zarr"), "--order", "1,0")
     written = workdir.download("h.zarr")
     assert written.attrs["title"] == "all" and written["a/b"].attrs["of"] == "b"
     assert np.array_equal(written["a/b/y"][...], np.arange(24).reshape(4, 6).T)
@@ -203,24 +289,24 @@ def copies(workdir):
     array[2:4, 5:] = 0
     made[...] = array
     workdir.upload(workdir.folder / "c.zarr", "c.zarr")
-    source, before = f"s3://{BUCKET}/c.zarr", Proxy.copies
-    workdir.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
+    source, before = workdir.url("c.zarr"), Proxy.copies
+    workdir.run("roll", source, "--shift", "2", "--axes", "0", "-o", workdir.url("d.zarr"))
     # The program copies no chunks that were never written, but repeats a copy if the server's answer is lost.
     assert Proxy.copies - before >= 5, Proxy.copies - before
     assert np.array_equal(workdir.download("d.zarr")[...], np.roll(array, 2, 0))
     assert len(workdir.keys("d.zarr/")) == 6
-    workdir.run("transpose", source, "--metadata-only", "-o", f"s3://{BUCKET}/e.zarr")
+    workdir.run("transpose", source, "--metadata-only", "-o", workdir.url("e.zarr"))
     assert np.array_equal(workdir.download("e.zarr")[...], array.T)
     copied = Proxy.copies
     workdir.run("convert", source, "-o", "c2.zarr")
     assert np.array_equal(zarr.open_array(workdir.folder / "c2.zarr")[...], array)
-    workdir.run("convert", "c2.zarr", "-o", f"s3://{BUCKET}/f.zarr")
-    workdir.s3.create_bucket(Bucket=f"{BUCKET}-2")
-    workdir.run("convert", source, "-o", f"s3://{BUCKET}-2/f.zarr")
-    workdir.run("cmp", "c2.zarr", f"s3://{BUCKET}-2/f.zarr")
+    workdir.run("convert", "c2.zarr", "-o", workdir.url("f.zarr"))
+    workdir.bucket.make(f"{BUCKET}-2")
+    workdir.run("convert", source, "-o", workdir.url("f.zarr", f"{BUCKET}-2"))
+    workdir.run("cmp", "c2.zarr", workdir.url("f.zarr", f"{BUCKET}-2"))
     assert Proxy.copies == copied
-    workdir.s3.delete_object(Bucket=BUCKET, Key="c.zarr/c/0/1")
-    workdir.run("convert", source, "-o", f"s3://{BUCKET}/g2.zarr")
+    workdir.bucket.delete("c.zarr/c/0/1")
+    workdir.run("convert", source, "-o", workdir.url("g2.zarr"))
     assert len(workdir.keys("g2.zarr/")) == 5
 
 
@@ -231,32 +317,56 @@ def stored(workdir):
     names = root.create_array("names", shape=(4,), chunks=(1,), dtype=str)
     names[...] = np.array(["a", "bc", "", "d" * 1000], dtype=object)
     workdir.upload(workdir.folder / "s.zarr", "s.zarr")
-    source, copy = f"s3://{BUCKET}/s.zarr", f"s3://{BUCKET}/s2.zarr"
+    source, copy = workdir.url("s.zarr"), workdir.url("s2.zarr")
     workdir.run("convert", source, "-o", copy, "--verify")
     workdir.run("convert", copy, "-o", "s3.zarr", "--verify")
-    workdir.run("convert", "s3.zarr", "-o", f"s3://{BUCKET}-2/s.zarr", "--verify")
-    workdir.run("convert", f"s3://{BUCKET}-2/s.zarr", "-o", f"s3://{BUCKET}/s4.zarr", "--verify")
+    workdir.run("convert", "s3.zarr", "-o", workdir.url("s.zarr", f"{BUCKET}-2"), "--verify")
+    workdir.run("convert", workdir.url("s.zarr", f"{BUCKET}-2"), "-o", workdir.url("s4.zarr"), "--verify")
     for prefix in ("s2.zarr", "s4.zarr"):
         assert list(workdir.download(prefix)["names"][...]) == list(names[...])
-    workdir.s3.put_object(Bucket=BUCKET, Key="s.zarr/names/c/0", Body=bytes(40 << 20))
+    workdir.bucket.put("s.zarr/names/c/0", bytes(40 << 20))
     (workdir.folder / "s3.zarr/names/c/0").write_bytes(bytes(40 << 20))
-    for source, target in [(source, "x.zarr"), ("s3.zarr", f"s3://{BUCKET}/x.zarr")]:
+    for source, target in [(source, "x.zarr"), ("s3.zarr", workdir.url("x.zarr"))]:
         limited = ["convert", source, "-o", target, "--max-mem"]
         workdir.run(*limited, "32M", expect=3, says='a chunk of "names", which goes through memory')
         workdir.run(*limited, "128M", "--verify")
 
 
+def files(workdir, chance):
+    """Read single files in a bucket, and check that none is written or may change."""
+    array = np.arange(900_000, dtype="i4").reshape(90, 100, 100)
+    np.save(workdir.folder / "f.npy", array)
+    np.savez(workdir.folder / "f.npz", a=array, b=array[0])
+    for name in ("f.npy", "f.npz"):
+        workdir.bucket.put(f"files/{name}", (workdir.folder / name).read_bytes())
+    file = workdir.url("files/f.npy")
+    for _ in range(4):
+        order = chance.sample(range(3), 3)
+        limit = chance.choice([[], ["--max-mem", "8M"]])
+        moved = ["-o", "moved.npy", "--force", "--order", ",".join(map(str, order)), "--verify", *limit]
+        workdir.run("transpose", file, *moved)
+        assert np.array_equal(np.load(workdir.folder / "moved.npy"), array.transpose(order))
+    workdir.run("convert", workdir.url("files/f.npz"), "-o", workdir.url("files/f.zarr"))
+    assert np.array_equal(workdir.download("files/f.zarr")["a"][...], array)
+    workdir.run("convert", file, "-o", workdir.url("files/y.npy"), expect=3, says="only Zarr stores are written")
+    workdir.run("plan", "flip", file, "--axes", "0", "-o", "f.zarr", "--tasks", "f.json", "--task-size", "1M")
+    workdir.run("task", "f.json", "0")
+    workdir.bucket.put("files/f.npy", (workdir.folder / "f.npy").read_bytes()[:-4] + b"else")
+    workdir.run("task", "f.json", "1", expect=1, says="has changed since")
+
+
 def refusals(workdir):
     np.save(workdir.folder / "x.npy", np.arange(24).reshape(4, 6))
-    there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
+    there, gone = workdir.url("h.zarr"), workdir.url("none.zarr")
     refused = [
         (["info", gone], 1, "zarr.json, .zarray and .zgroup are missing"),
-        (["info", f"s3://{BUCKET}/x.npy"], 3, "only Zarr stores are read"),
+        (["info", workdir.url("none.npy")], 1, "does not exist"),
+        (["info", workdir.url("none")], 1, "does not exist"),
         (["info", "s3://"], 1, "has no bucket name"),
-        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/y.npy"], 3, "only Zarr stores are written"),
+        (["transpose", "x.npy", "-o", workdir.url("y.npy")], 3, "only Zarr stores are written"),
         (["transpose", "x.npy", "-o", there], 2, "does not overwrite a store in a bucket"),
         (["transpose", "x.npy", "-o", there, "--force"], 2, "does not overwrite a store in a bucket"),
-        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder but not a Zarr store"),
+        (["transpose", "x.npy", "-o", workdir.url("in"), "--to", "zarr"], 2, "is a folder but not a Zarr store"),
         (["transpose", "x.npy", "-o", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
         (["info", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
     ]
@@ -282,7 +392,7 @@ def unfinished(workdir):
     path = workdir.folder / "many.zarr"
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4")[...] = array
     (path / "c/1099/0").write_bytes(b"torn")
-    target = f"s3://{BUCKET}/many.zarr"
+    target = workdir.url("many.zarr")
     # There are more keys than a request can list.
     flip = ["flip", "many.zarr", "-o", target, "--axes", "1"]
     workdir.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
@@ -311,7 +421,7 @@ def unfinished(workdir):
     left = workdir.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # This chunk of another job must not appear in the new store.
-    workdir.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
+    workdir.bucket.put("many.zarr/c/0/1", b"stale")
     workdir.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
     workdir.run(*flip, expect=1, says="--force removes it and starts over")
     workdir.run(*flip, "--force")
@@ -325,10 +435,10 @@ def tasks(workdir, chance, kills):
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array
     workdir.upload(local, "t.zarr")
-    source, chain = f"s3://{BUCKET}/t.zarr", "transpose(2, 0, 1) | roll(shift=5, axes=0)"
+    source, chain = workdir.url("t.zarr"), "transpose(2, 0, 1) | roll(shift=5, axes=0)"
     expected = np.roll(array.transpose(2, 0, 1), 5, 0)
     for number in range(kills):
-        target = f"s3://{BUCKET}/tasks{number}.zarr"
+        target = workdir.url(f"tasks{number}.zarr")
         plan = workdir.folder / f"plan{number}.json"
         dry = ["apply", source, chain, "-o", target, "--chunks", "10,16,12"]
         workdir.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
@@ -361,36 +471,60 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--azurite", help="the program azurite-blob; without it, Azure is not tested")
     parser.add_argument("--kills", type=int, help="runs of tasks that are killed")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
     print(f"seed {given.seed}")
     chance = Proxy.chance = random.Random(given.seed)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
-    Proxy.server_address = server.get_host_and_port()
     proxy = ProxyServer(("127.0.0.1", 0), Proxy)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    host, port = Proxy.server_address
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=f"http://{host}:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
-    s3.create_bucket(Bucket=BUCKET)
-    with tempfile.TemporaryDirectory() as folder:
-        program = str(Path(given.program).resolve())
-        workdir = Workdir(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
-        random_stores(workdir, chance, given.count)
-        tasks(workdir, chance, given.kills or max(2, given.count // 8))
-        groups(workdir)
-        copies(workdir)
-        stored(workdir)
-        refusals(workdir)
-        unfinished(workdir)
-    server.stop()
+    amazon, endpoint = server.get_host_and_port(), f"http://127.0.0.1:{proxy.server_port}"
+    service = {"gcs_base_url": endpoint, "disable_oauth": True}
+    service |= {"client_email": "", "private_key": "", "private_key_id": ""}
+    google = {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(service)}
+    microsoft = {"AZURE_STORAGE_USE_EMULATOR": "true", "AZURITE_BLOB_STORAGE_URL": endpoint}
+    stores = [("s3", amazon, Amazon, {**AMAZON, "AWS_ENDPOINT_URL": endpoint}), ("gs", amazon, Amazon, google)]
+    azurite = None
+    if given.azurite:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        command = [given.azurite, "--blobPort", str(port), "--inMemoryPersistence", "--silent"]
+        command += ["--skipApiVersionCheck", "--disableTelemetry"]
+        azurite = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            time.sleep(0.1)
+        stores.append(("az", ("127.0.0.1", port), Azure, microsoft))
+    try:
+        for scheme, Proxy.server_address, bucket, environment in stores:
+            if scheme == "gs":
+                # moto has the same buckets for both.
+                requests.post(f"http://{amazon[0]}:{amazon[1]}/moto-api/reset", timeout=60)
+            Proxy.translated = [("x-goog-", "x-amz-")] if scheme == "gs" else []
+            Proxy.failures = Proxy.copies = 0
+            own = bucket(Proxy.server_address[1])
+            own.make(BUCKET)
+            with tempfile.TemporaryDirectory() as folder:
+                workdir = Workdir(str(Path(given.program).resolve()), folder, scheme, own, environment)
+                count = given.count if scheme == "s3" else max(2, given.count // 4)
+                random_stores(workdir, chance, count)
+                tasks(workdir, chance, given.kills or max(2, count // 8))
+                groups(workdir)
+                copies(workdir)
+                stored(workdir)
+                files(workdir, chance)
+                if scheme == "s3":
+                    refusals(workdir)
+                unfinished(workdir)
+            print(f"{scheme}: of {Proxy.failures} requests that failed none mattered")
+    finally:
+        server.stop()
+        if azurite:
+            azurite.terminate()
 
 
 main()

@@ -1,0 +1,29 @@
+//! Files in buckets and on HTTP servers.
+
+use std::io;
+use std::time::UNIX_EPOCH;
+
+use trundle_remote::RemoteFile;
+
+use crate::blob::nanoseconds;
+use crate::{Blob, BlobIdentity};
+
+impl Blob for RemoteFile {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(RemoteFile::bytes(self))
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        RemoteFile::read_at(self, buffer, offset)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn identity(&self) -> io::Result<Option<BlobIdentity>> {
+        let modified = nanoseconds(self.modified().unwrap_or(UNIX_EPOCH));
+        let samples = self.tag().unwrap_or_default().as_bytes().to_vec();
+        Ok(Some(BlobIdentity { bytes: RemoteFile::bytes(self), modified, samples }))
+    }
+}
