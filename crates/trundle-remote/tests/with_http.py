@@ -23,14 +23,14 @@ import time
 import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import h5py
 import numpy as np
 import zarr
 from safetensors.numpy import save_file
 
-# Behaviours with which every read succeeds, and the element are right.
+# Behaviours with which every read succeeds, and the elements are right.
 GOOD = ["plain", "untagged", "undated", "cut", "failing", "redirect", "no-head", "signed", "late"]
 
 
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "failing-always" or behaviour == "failing" and self.chance.randrange(3) == 0:
             return self.give(self.chance.choice([500, 502, 503, 429]), b"<html>later</html>")
         if behaviour == "redirect":
-            return self.give(self.chance.choice([301, 302, 307, 308]), Location=f"{Handler.elsewhere}/{name}")
+            return self.give(self.chance.choice([301, 302, 307, 308]), Location=f"{Handler.elsewhere}/{quote(name)}")
         if behaviour == "loop":
             return self.give(302, Location=self.path)
         if behaviour == "late":
