@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a program or a library needs nothing but what every system of its target has.
 
-    needs.py TARGET GLIBC FILE      (GLIBC: the newest version of glibc that it may need)
+    needs.py TARGET OLDEST FILE      (OLDEST: the oldest version of glibc or macOS on which it must work)
 
 Prints the libraries that the file needs.
 """
@@ -9,7 +9,8 @@ Prints the libraries that the file needs.
 import re
 import sys
 
-target, glibc, path = sys.argv[1:]
+target, oldest, path = sys.argv[1:]
+oldest = tuple(map(int, oldest.split(".")))
 # Python's own library is there when an interpreter loads an extension module.
 SYSTEM = {
     "linux-gnu": r"(ld-linux-[\w-]+|lib(c|m|pthread|dl|rt|util))\.so\.\d",
@@ -37,7 +38,7 @@ def elf():
                 for _, versions in section.iter_versions():
                     for version in versions:
                         number = version.name.removeprefix("GLIBC_")
-                        if number != version.name and tuple(map(int, number.split("."))) > tuple(map(int, glibc.split("."))):
+                        if number != version.name and tuple(map(int, number.split("."))) > oldest:
                             sys.exit(f"{path} needs glibc {number}")
 
 
@@ -62,7 +63,10 @@ def apple():
                     sys.exit(f"{path} is named {name}: programs would look for it there")
             elif load.cmd in (LC_BUILD_VERSION, LC_VERSION_MIN_MACOSX):
                 least = command.minos if load.cmd == LC_BUILD_VERSION else command.version
-                print(f"needs macOS {int(least) >> 16}.{int(least) >> 8 & 255}")
+                needed = (int(least) >> 16, int(least) >> 8 & 255)
+                print(f"needs macOS {needed[0]}.{needed[1]}")
+                if needed > oldest:
+                    sys.exit(f"{path} needs macOS {needed[0]}.{needed[1]}")
 
 
 system = next(pattern for key, pattern in SYSTEM.items() if key in target)
