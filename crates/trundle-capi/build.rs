@@ -9,7 +9,9 @@ fn main() {
     match variable("CARGO_CFG_TARGET_OS").as_str() {
         "linux" => println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libtrundle.so.{abi}"),
         "macos" => {
-            println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libtrundle.{abi}.dylib")
+            println!(
+                "cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libtrundle.{abi}.dylib"
+            );
         }
         _ => {}
     }
