@@ -31,6 +31,20 @@ fn of_entry(path: &Path) -> io::Result<FileIdentity> {
     Ok(of_metadata(&std::fs::symlink_metadata(path)?))
 }
 
+// A page in a browser has no files.
+#[cfg(not(any(unix, windows)))]
+fn of_file(_: &File) -> io::Result<FileIdentity> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(unix, windows)))]
+fn of_path(_: &Path) -> io::Result<FileIdentity> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(unix, windows)))]
+use of_path as of_entry;
+
 #[cfg(windows)]
 fn of_file(file: &File) -> io::Result<FileIdentity> {
     let found = winapi_util::file::information(file)?;
@@ -83,7 +97,7 @@ pub(crate) fn id_of(path: &Path) -> Option<String> {
 /// Returns an identifier of the file or folder at `path` that no earlier one at that path had.
 ///
 /// It is the file's number, which NTFS does not reuse. A file that replaces another one can get its creation time.
-#[cfg(windows)]
+#[cfg(not(unix))]
 pub(crate) fn id_of(path: &Path) -> Option<String> {
     let (volume, number) = of_entry(path).ok()?;
     Some(format!("{volume:x}-{number:x}"))

@@ -93,6 +93,12 @@ pub(crate) fn open(path: &Path, kind: Kind<'_>) -> io::Result<Opened> {
     }
 }
 
+/// Opens the file at `path`. A page in a browser has no files, and so no locks.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn open(path: &Path, _: Kind<'_>) -> io::Result<Opened> {
+    File::open(path).map(Opened::Unlocked)
+}
+
 /// Opens and locks a file or folder for this process. If the file system has no locks, users must not run two jobs at
 /// once, or remove files that are in use.
 ///

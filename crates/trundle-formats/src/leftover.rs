@@ -291,7 +291,7 @@ fn is_locked(path: &Path) -> io::Result<bool> {
     }
 }
 
-#[cfg(windows)]
+#[cfg(not(unix))]
 fn is_locked(path: &Path) -> io::Result<bool> {
     Ok(matches!(file_lock::open(path, Kind::File)?, Opened::InUse))
 }

@@ -1,12 +1,12 @@
 //! Renames finished files and folders.
 
-#[cfg(unix)]
-pub(crate) use unix::{persist, rename};
+#[cfg(not(windows))]
+pub(crate) use ordinary::{persist, rename};
 #[cfg(windows)]
 pub(crate) use windows::{check_replaceable, persist, rename, rename_to_new};
 
-#[cfg(unix)]
-mod unix {
+#[cfg(not(windows))]
+mod ordinary {
     pub(crate) use std::fs::rename;
     use std::path::Path;
 

@@ -250,7 +250,7 @@ fn create_private(path: &Path) -> io::Result<()> {
         fs::DirBuilder::new().mode(0o700).create(path)
     }
     // On Windows, a new folder has the permissions of its parent.
-    #[cfg(windows)]
+    #[cfg(not(unix))]
     fs::create_dir(path)
 }
 

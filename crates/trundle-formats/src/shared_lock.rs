@@ -34,6 +34,12 @@ fn open(folder: &Path, _create: bool) -> io::Result<File> {
     File::options().read(true).custom_flags(flags).open(folder)
 }
 
+/// Opens the folder. A page in a browser has no files, and so no locks.
+#[cfg(not(any(unix, windows)))]
+fn open(folder: &Path, _create: bool) -> io::Result<File> {
+    File::open(folder)
+}
+
 /// Opens what is locked for the folder.
 #[cfg(windows)]
 fn open(folder: &Path, create: bool) -> io::Result<File> {
@@ -50,7 +56,7 @@ fn open_existing(folder: &Path, create: bool) -> io::Result<Option<File>> {
     }
 }
 
-fn taken(attempt: Result<(), TryLockError>) -> Option<()> {
+fn taken(attempt: &Result<(), TryLockError>) -> Option<()> {
     match attempt {
         Err(TryLockError::WouldBlock) => None,
         // Without locks, users must not run two jobs at once, or remove files that are in use.
@@ -80,7 +86,7 @@ impl SharedLock {
         try_lock: fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Option<SharedLock>, Problem> {
         let Some(file) = open_existing(folder, true).map_err(creating)? else { return Ok(None) };
-        retried(|| Ok(taken(try_lock(&file))))?;
+        retried(|| Ok(taken(&try_lock(&file))))?;
         let lock = SharedLock { folder: folder.to_owned(), locked: Mutex::new(Some(file)) };
         Ok(Some(lock).filter(SharedLock::is_there))
     }
@@ -95,10 +101,10 @@ impl SharedLock {
         // Windows does not convert locks.
         #[cfg(windows)]
         let _ = file.unlock();
-        let alone = retried(|| Ok(taken(file.try_lock())));
+        let alone = retried(|| Ok(taken(&file.try_lock())));
         #[cfg(windows)]
         if alone.is_err() {
-            retried(|| Ok(taken(file.try_lock_shared())))?;
+            retried(|| Ok(taken(&file.try_lock_shared())))?;
         }
         alone
     }
@@ -113,7 +119,7 @@ impl SharedLock {
     /// Returns whether the folder that was locked is still at its path.
     pub(crate) fn is_there(&self) -> bool {
         match &*self.file() {
-            #[cfg(unix)]
+            #[cfg(not(windows))]
             Some(locked) => crate::file_identity::is_at(locked, &self.folder),
             #[cfg(windows)]
             Some(locked) => crate::file_identity::is_at(locked, &self.folder.join(FILE_NAME)),

@@ -171,7 +171,7 @@ fn rename_to_new(path: &Path, destination: &Path) -> Result<(), Problem> {
             other => return other.map_err(|error| renaming(error.into())),
         }
     }
-    #[cfg(unix)]
+    #[cfg(not(windows))]
     return fs::rename(path, destination).map_err(renaming);
     #[cfg(windows)]
     match crate::rename::rename_to_new(path, destination) {
