@@ -89,7 +89,8 @@ pub(crate) fn end_unread() {
 #[cfg(windows)]
 pub(crate) fn end_unread() {}
 
-/// Makes Ctrl-C, Ctrl-Break and the end of the console remove unfinished outputs before they end the program.
+/// Makes Ctrl-C and Ctrl-Break remove unfinished outputs before they end the program. Windows may end it sooner if the
+/// console is closed.
 ///
 /// A second Ctrl-C ends the program at once. Once outputs are being renamed, Ctrl-C is ignored, and the program finishes.
 #[cfg(windows)]

@@ -89,7 +89,7 @@ pub(crate) fn refused_by_windows(name: &str) -> Option<&'static str> {
         Some(r#"Windows allows none of < > : " / \ | ? * in the names of files and folders"#)
     } else if name.ends_with(['.', ' ']) {
         Some("Windows removes dots and spaces from the end of a name")
-    } else if DEVICES.contains(&&stem[..]) || NUMBERED.iter().any(|kind| is_numbered(kind)) {
+    } else if DEVICES.contains(&&stem[..]) || NUMBERED.iter().any(is_numbered) {
         Some("this is the name of a device on Windows")
     } else {
         None

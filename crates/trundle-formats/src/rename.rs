@@ -35,7 +35,6 @@ mod windows {
     use tempfile::{PathPersistError, TempPath};
 
     use crate::file_lock::{ERROR_SHARING_VIOLATION, FILE_FLAG_BACKUP_SEMANTICS};
-    use crate::temporary_file::finished_names;
 
     const DELETE: u32 = 0x0001_0000;
     const FILE_SHARE_ALL: u32 = 7;
@@ -130,10 +129,9 @@ mod windows {
             return rename(path, destination);
         }
         // NTFS replaces an open file, but FAT and network drives do not. They can still rename it. For a moment,
-        // `destination` does not exist, and the old file has a name that no process removes.
-        let aside = finished_names(path).find(|path| fs::symlink_metadata(path).is_err());
-        let aside = aside.ok_or(ErrorKind::AlreadyExists)?;
-        rename(destination, &aside).map_err(|_| open_elsewhere())?;
+        // `destination` does not exist. `trundle clean` knows no such names, so it does not remove the old file.
+        let aside = path.with_extension("replaced");
+        rename_to_new(destination, &aside).map_err(|_| open_elsewhere())?;
         if let Err(error) = rename(path, destination) {
             fs::rename(&aside, destination)?;
             return Err(error);

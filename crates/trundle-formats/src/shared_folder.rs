@@ -15,7 +15,7 @@ use crate::rename;
 use crate::shared::{Shared, WrittenFiles};
 use crate::shared_lock::SharedLock;
 use crate::temporary_file::{begin_finishing, creating, remove};
-use crate::temporary_folder::{rename_to_destination, sync_below};
+use crate::temporary_folder::rename_to_destination;
 use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
 use crate::{Blob, FileSkeleton, Format, Problem};
@@ -207,7 +207,7 @@ impl Shared for SharedFolder {
 
     fn sync(&self) -> io::Result<()> {
         match self.format {
-            Some(_) => sync_below(&self.part),
+            Some(_) => self.taken.as_ref().map_or(Ok(()), SharedLock::sync),
             None => File::options().write(true).open(&self.part)?.sync_all(),
         }
     }

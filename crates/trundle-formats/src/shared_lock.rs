@@ -137,6 +137,14 @@ impl SharedLock {
         }
     }
 
+    /// Calls [`sync_below`](crate::temporary_folder::sync_below) for the disk of the folder.
+    ///
+    /// # Errors
+    /// If data that was written since the lock was taken cannot be written to the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file().as_ref().map_or(Ok(()), crate::temporary_folder::sync_below)
+    }
+
     fn file(&self) -> MutexGuard<'_, Option<File>> {
         crate::lock::lock(&self.locked)
     }

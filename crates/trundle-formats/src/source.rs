@@ -392,7 +392,14 @@ impl Read for Source {
 impl Seek for Source {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.position = match &mut self.input {
-            Input::File { file, .. } => file.seek(to)?,
+            Input::File { file, .. } => match to {
+                // Reads do not move the position of the file.
+                SeekFrom::Current(distance) => {
+                    let to = self.position.checked_add_signed(distance);
+                    file.seek(SeekFrom::Start(to.ok_or(io::ErrorKind::InvalidInput)?))?
+                }
+                _ => file.seek(to)?,
+            },
             Input::Memory(memory) => memory.seek(to)?,
             Input::Blob(bytes) => {
                 let found = match to {

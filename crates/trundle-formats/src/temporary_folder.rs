@@ -57,7 +57,7 @@ impl TemporaryFolder {
     /// # Errors
     /// If the data cannot be written to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        sync_below(&self.path)
+        sync_below(&self.own)
     }
 
     /// Renames the folder to `destination` like [`rename_to_destination`], and removes the folder or file that it
@@ -136,9 +136,12 @@ fn renaming_old(source: io::Error) -> Problem {
 
 /// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file was synced
 /// when it was written.
-pub(crate) fn sync_below(folder: &Path) -> io::Result<()> {
+///
+/// `folder` must have been opened before the files were written: Linux tells a file that is opened later nothing about
+/// earlier errors that another process has seen.
+pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(File::open(folder)?)?;
+    rustix::fs::syncfs(folder)?;
     #[cfg(not(target_os = "linux"))]
     let _ = folder;
     Ok(())
