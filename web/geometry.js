@@ -34,6 +34,8 @@ function nested(shape, columns) {
 
 /** Lays a tensor out in a box of pixels: the cell's size, and the position of each element. */
 export function layoutOf(shape, boxWidth, boxHeight) {
+  // The other sizes of an empty tensor may be huge.
+  if (shape.includes(0)) return { cell: MOST_CELL, x: [], y: [], panels: [], count: 0 };
   const rank = shape.length;
   const count = shape.reduce((product, size) => product * size, 1);
   let best = null;
@@ -48,7 +50,7 @@ export function layoutOf(shape, boxWidth, boxHeight) {
       if (!best || worth > best.worth) best = { ...made, cell, worth };
       return;
     }
-    for (const each of choices(Math.max(shape[rank - 3 - columns.length], 1))) tried([...columns, each]);
+    for (const each of choices(shape[rank - 3 - columns.length])) tried([...columns, each]);
   };
   tried([]);
   if (rank === 1 && best.cell < 9) best = wrapped(count, boxWidth, boxHeight);

@@ -5,7 +5,7 @@ import { Controls } from "./controls.js";
 import { opened } from "./file.js";
 import { ask, load } from "./library.js";
 import { named, Picture } from "./picture.js";
-import { PRESETS, axesOf, textOf } from "./presets.js";
+import { MOST_AXES, PRESETS, axesOf, textOf } from "./presets.js";
 import { Texts } from "./texts.js";
 import { Track } from "./track.js";
 import { thumbnail } from "./thumbnail.js";
@@ -181,7 +181,7 @@ function fromAddress() {
   state.by = number("by", -1);
   state.stage = Math.max(number("stage", 0), 0);
   state.column_major = kept.get("order") === "F";
-  state.others = Object.fromEntries(kept.getAll("other").map((other) => other.split("=")).map(([name, shape = ""]) => [name, shape.split(",").map(Number).filter(Number.isSafeInteger)]));
+  state.others = Object.fromEntries(kept.getAll("other").map((other) => other.split("=")).map(([name, shape = ""]) => [name, shape.split(",", MOST_AXES).map(Number).filter(Number.isSafeInteger)]));
 }
 
 function chosen({ chain, shape, by, dtype }) {

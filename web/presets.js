@@ -17,13 +17,17 @@ export const PRESETS = [
   of("Bit reversal", "(a b c d) -> (d c b a), a=2, b=2, c=2, d=2", "16", -1, "f64"),
 ];
 
+// numpy has as many axes. No tensor in memory has a longer axis.
+export const MOST_AXES = 64;
+const MOST_SIZE = 2 ** 40;
+
 /** Axes as the address writes them: `h:8,w:8`, or sizes alone. */
 export function axesOf(text) {
   if (!text) return [];
-  return text.split(",").map((axis) => {
+  return text.split(",", MOST_AXES).map((axis) => {
     const at = axis.lastIndexOf(":");
     const size = Number.parseInt(axis.slice(at + 1), 10);
-    return { name: at < 0 ? "" : axis.slice(0, at), size: Number.isSafeInteger(size) && size >= 0 ? size : 1 };
+    return { name: at < 0 ? "" : axis.slice(0, at), size: size >= 0 && size <= MOST_SIZE ? size : 1 };
   });
 }
 

@@ -284,6 +284,11 @@ def test_hostile(test):
         test.open("#" + state)
         test.check(page.inner_text("#verdict") != "", f"{state!r} gives nothing")
         test.no_errors(repr(state))
+    for shape in ["1000000007,0,1", "60,60,60,60,60,60,60,60,0,1", ",".join(["2"] * 5000), "0," * 5000]:
+        begun = time.monotonic()
+        test.open(f"#chain=transpose()&shape={shape}")
+        test.check(time.monotonic() - begun < 2, f"the shape {shape[:40]} takes {time.monotonic() - begun:.1f} s")
+        test.no_errors(shape[:40])
     long = json.dumps({f"t{n}": {"dtype": "F32", "shape": [0, n], "data_offsets": [0, 0]} for n in range(500)}).encode()
     for name, data, said in [
         ("volume.npy", npy(np.zeros((3, 4, 5), np.float32, order="F")), "[3, 4, 5]"),

@@ -12,8 +12,28 @@ use trundle::{Chain, Shape};
 use crate::question::Refusal;
 use reader::Reader;
 
-/// The modules whose functions are known.
-const MODULES: [&str; 7] = ["np", "numpy", "jnp", "torch", "einops", "fft", "xp"];
+/// The functions of numpy that are known.
+const NUMPY: &str = "array asarray ascontiguousarray broadcast_to copy expand_dims fft.fftshift fft.ifftshift flip fliplr flipud \
+    lib.stride_tricks.sliding_window_view moveaxis pad permute_dims ravel repeat reshape roll rot90 squeeze swapaxes take tile transpose";
+
+/// The functions of PyTorch that are known.
+const TORCH: &str = "asarray broadcast_to clone fft.fftshift fft.ifftshift flatten flip fliplr flipud moveaxis movedim permute ravel \
+    repeat_interleave reshape roll rot90 squeeze swapaxes swapdims tile transpose unsqueeze";
+
+/// The methods of both that are known.
+const METHODS: &str = "T broadcast_to clone contiguous copy expand flatten flip fliplr flipud moveaxis movedim permute ravel repeat \
+    repeat_interleave reshape roll rot90 squeeze swapaxes swapdims take tile transpose unsqueeze view";
+
+/// Returns the functions of a module that are known; `None` if this is not the name of a module.
+fn functions_of(module: &str) -> Option<&'static str> {
+    match module {
+        "np" | "numpy" | "jnp" | "xp" => Some(NUMPY),
+        "torch" => Some(TORCH),
+        "fft" => Some("fftshift ifftshift"),
+        "einops" | "rearrange" => Some("rearrange"),
+        _ => None,
+    }
+}
 
 /// Returns the chain that an expression stands for; `None` if `text` is not such an expression.
 ///
@@ -53,21 +73,30 @@ impl Spelled<'_> {
     fn expression(&mut self) -> Result<(), Refusal> {
         let start = self.reader.at();
         let name = self.reader.name().ok_or_else(|| self.reader.expected("a tensor such as x"))?;
-        if MODULES.contains(&name) || name == "rearrange" {
-            let mut function = name;
+        if let Some(known) = functions_of(name) {
+            let mut parts = if name == "rearrange" { vec![name] } else { Vec::new() };
             while self.reader.eats('.') {
-                function = self.reader.name().ok_or_else(|| self.reader.expected("a function"))?;
+                parts.push(self.reader.name().ok_or_else(|| self.reader.expected("a function"))?);
             }
+            self.known(&parts.join("."), known, start)?;
             self.reader.expect('(')?;
             self.expression()?;
-            self.reader.eats(',');
+            if !self.reader.peeks(')') {
+                self.reader.expect(',')?;
+            }
             let arguments = self.reader.arguments(')')?;
+            let function = match parts[parts.len() - 1] {
+                // PyTorch's function swaps two axes.
+                "transpose" if name == "torch" => "swapaxes",
+                function => function,
+            };
             self.call(function, &arguments, false, start)?;
         }
         loop {
             let start = self.reader.at();
             if self.reader.eats('.') {
                 let method = self.reader.name().ok_or_else(|| self.reader.expected("a method"))?;
+                self.known(method, METHODS, start)?;
                 let arguments = match method {
                     "T" => Vec::new(),
                     _ => {
@@ -82,6 +111,15 @@ impl Spelled<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Refuses a function or method that is not in the list.
+    fn known(&self, name: &str, list: &str, start: usize) -> Result<(), Refusal> {
+        if list.split_whitespace().any(|known| known == name) {
+            return Ok(());
+        }
+        let message = format!("{name} is not known here: write a chain, or see the list below");
+        Err(self.reader.fault(start, message))
     }
 
     /// Returns the shape of the result so far.
@@ -114,7 +152,7 @@ impl Spelled<'_> {
                 }
                 reader::Item::New => sizes.push(None),
                 reader::Item::At(at) => {
-                    cut.push((at, if at == -1 { i64::MAX } else { at + 1 }, axis, 1));
+                    cut.push((at, if at == -1 { i64::MAX } else { at.saturating_add(1) }, axis, 1));
                     axis += 1;
                 }
                 reader::Item::Slice([start, stop, step]) => {

@@ -1,5 +1,7 @@
 //! Functions and methods, each as stages of a chain.
 
+use std::cell::Cell;
+
 use trundle::{Shape, normalize_axis};
 
 use super::{Spelled, listed};
@@ -19,11 +21,14 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Returns an integer, or the integers of a list.
+    /// Returns an integer, or the integers of a list that has some.
     fn integers(&self) -> Option<Vec<i64>> {
         match self {
             Value::Integer(number) => Some(vec![*number]),
-            Value::List(values) => values.iter().map(Value::integer).collect(),
+            // An empty list of axes means none of them, and a chain without axes all of them.
+            Value::List(values) if !values.is_empty() => {
+                values.iter().map(Value::integer).collect()
+            }
             _ => None,
         }
     }
@@ -44,33 +49,74 @@ impl Value {
     }
 }
 
-/// The arguments of a call: without keywords, then by keyword.
-struct Arguments<'a>(&'a [Argument]);
+/// The arguments of a call, and which of them the call has used.
+struct Arguments<'a> {
+    all: &'a [Argument],
+    used: Vec<Cell<bool>>,
+}
 
 impl Arguments<'_> {
-    fn get(&self, at: usize, keywords: &[&str]) -> Option<&Value> {
-        let by_name =
-            |each: &&Argument| each.keyword.as_deref().is_some_and(|own| keywords.contains(&own));
-        let unnamed = self.0.get(at).filter(|each| each.keyword.is_none());
-        let found = unnamed.or_else(|| self.0.iter().find(by_name)).map(|each| &each.value);
-        found.filter(|value| !matches!(value, Value::Nothing))
+    /// Reads the argument at a position or with a keyword. An argument that cannot be read stays unused.
+    fn get<T>(
+        &self,
+        at: usize,
+        keywords: &[&str],
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let is_asked = |(position, each): &(usize, &Argument)| match &each.keyword {
+            None => *position == at,
+            Some(keyword) => keywords.contains(&keyword.as_str()),
+        };
+        let (position, found) = self.all.iter().enumerate().find(is_asked)?;
+        let is_absent = matches!(found.value, Value::Nothing);
+        let value = if is_absent { None } else { read(&found.value) };
+        if is_absent || value.is_some() {
+            self.used[position].set(true);
+        }
+        value
+    }
+
+    fn integer(&self, at: usize, keywords: &[&str]) -> Option<i64> {
+        self.get(at, keywords, Value::integer)
     }
 
     fn integers(&self, at: usize, keywords: &[&str]) -> Option<Vec<i64>> {
-        self.get(at, keywords)?.integers()
+        self.get(at, keywords, Value::integers)
     }
 
-    /// Returns the integers of the first argument, or of all arguments: `permute(2, 0, 1)`.
-    fn all(&self, keywords: &[&str]) -> Option<Vec<i64>> {
-        match self.0 {
-            [] => Some(Vec::new()),
-            [_] => self.integers(0, keywords),
-            several => several.iter().map(|each| each.value.integer()).collect(),
+    /// Reads a list, or all arguments without a keyword: `x.permute(2, 0, 1)`.
+    fn several(&self, keywords: &[&str]) -> Option<Vec<i64>> {
+        match self.all.iter().take_while(|each| each.keyword.is_none()).count() {
+            0 | 1 => self.integers(0, keywords),
+            unnamed => (0..unnamed).map(|at| self.integer(at, &[])).collect(),
         }
+    }
+
+    /// Reads whether the order is column-major.
+    fn is_column_major(&self, at: usize) -> bool {
+        let known = |value: &Value| match value {
+            Value::Text(order) if order == "C" => Some(false),
+            Value::Text(order) if order == "F" => Some(true),
+            _ => None,
+        };
+        self.get(at, &["order"], known).unwrap_or(false)
+    }
+
+    /// Says which argument the call has not used.
+    fn unused(&self, name: &str) -> Option<String> {
+        let at = self.used.iter().position(|used| !used.get())?;
+        let Argument { keyword, value } = &self.all[at];
+        let keyword = keyword.as_ref().map_or(String::new(), |keyword| format!("{keyword}="));
+        let value = value.written();
+        Some(format!(
+            "the argument {keyword}{value} of {name} is not known here: leave it out, or write a chain"
+        ))
     }
 }
 
 const AXES: &[&str] = &["axis", "axes", "dim", "dims"];
+/// The position of an argument that has a keyword always.
+const KEYWORD: usize = usize::MAX;
 
 impl Spelled<'_> {
     /// Adds the stages of a function or method.
@@ -82,17 +128,17 @@ impl Spelled<'_> {
         start: usize,
     ) -> Result<(), Refusal> {
         let shape = self.shape()?;
-        let given = Arguments(arguments);
-        let stage = match stage(name, &given, &shape, is_method) {
-            Ok(stage) => stage,
-            Err(message) => return Err(self.reader.fault(start, message)),
-        };
+        let used = vec![Cell::new(false); arguments.len()];
+        let given = Arguments { all: arguments, used };
+        let stage = stage(name, &given, &shape, is_method)
+            .and_then(|stage| given.unused(name).map_or(Ok(stage), Err))
+            .map_err(|message| self.reader.fault(start, message))?;
         self.stages.extend(stage);
         Ok(())
     }
 }
 
-/// Returns the stage of a call; `None` if the call moves nothing.
+/// Returns the stages of a call; `None` if the call moves nothing.
 fn stage(
     name: &str,
     given: &Arguments<'_>,
@@ -100,36 +146,44 @@ fn stage(
     is_method: bool,
 ) -> Result<Option<String>, String> {
     let rank = shape.rank();
-    let wrong = || format!("the arguments of {name} are not understood");
+    let wrong =
+        || given.unused(name).unwrap_or_else(|| format!("{name} needs more or other arguments"));
     let axis = |axis: i64| normalize_axis("axis", axis, rank).map_err(|error| error.to_string());
     let ordered = |order: Vec<usize>| format!("transpose({})", listed(order.iter()));
     let reshaped = |sizes: &[i64]| format!("reshape({})", listed(sizes.iter()));
-    let by_axes = |stage: &str, at: usize| {
-        let axes =
-            given.integers(at, AXES).unwrap_or_else(|| (0..rank.cast_signed() as i64).collect());
-        format!("{stage}(axes=[{}])", listed(axes.iter()))
-    };
     let sizes = || shape.iter().map(|size| size.cast_signed() as i64).collect::<Vec<_>>();
+    // Methods take one list or several integers, and functions one list.
+    let list = |keywords: &[&str]| match is_method {
+        true => given.several(keywords),
+        false => given.integers(0, keywords),
+    };
     Ok(Some(match name {
         "contiguous" | "ascontiguousarray" | "copy" | "clone" | "array" | "asarray" => {
             return Ok(None);
         }
         "T" => "transpose()".to_owned(),
-        "transpose" | "permute" | "permute_dims" => {
-            let order = given.all(&["axes", "dims"]).ok_or_else(wrong)?;
-            match order[..] {
-                [] => "transpose()".to_owned(),
-                // PyTorch's transpose swaps two axes.
-                [one, other] if rank != 2 && name == "transpose" => {
-                    ordered(swapped(rank, axis(one)?, axis(other)?))
+        "transpose" | "permute" | "permute_dims" => match list(&["axes", "dims"]) {
+            None if name == "transpose" => "transpose()".to_owned(),
+            None => return Err(wrong()),
+            Some(order) => {
+                let order = order.into_iter().map(axis).collect::<Result<Vec<_>, _>>()?;
+                match order[..] {
+                    // PyTorch's method swaps two axes.
+                    [one, other] if name == "transpose" && given.all.len() == 2 => {
+                        if rank == 2 && one < other {
+                            return Err("transpose(0, 1) is not the same in numpy and PyTorch: write swapaxes(0, 1) or nothing".into());
+                        }
+                        ordered(swapped(rank, one, other))
+                    }
+                    _ => ordered(order),
                 }
-                _ => ordered(order.into_iter().map(axis).collect::<Result<_, _>>()?),
             }
-        }
-        "swapaxes" | "swapdims" => match given.all(&[]).as_deref() {
-            Some([one, other]) => ordered(swapped(rank, axis(*one)?, axis(*other)?)),
-            _ => return Err(wrong()),
         },
+        "swapaxes" | "swapdims" => {
+            let one = given.integer(0, &["axis0", "axis2", "dim0"]).ok_or_else(wrong)?;
+            let other = given.integer(1, &["axis1", "dim1"]).ok_or_else(wrong)?;
+            ordered(swapped(rank, axis(one)?, axis(other)?))
+        }
         "moveaxis" | "movedim" => {
             let from = given.integers(0, &["source"]).ok_or_else(wrong)?;
             let to = given.integers(1, &["destination"]).ok_or_else(wrong)?;
@@ -138,14 +192,41 @@ fn stage(
             let mut order: Vec<usize> =
                 (0..rank).filter(|axis| pairs.iter().all(|(_, from)| from != axis)).collect();
             pairs.sort_unstable();
+            let is_twice = pairs.windows(2).any(|two| two[0].0 == two[1].0);
+            if from.len() != to.len() || is_twice {
+                return Err(format!(
+                    "{name} needs a place for each axis: give two lists of equal length without repeats"
+                ));
+            }
             pairs.iter().for_each(|(to, from)| order.insert((*to).min(order.len()), *from));
             ordered(order)
         }
-        "reshape" | "view" => reshaped(&given.all(&["shape", "newshape"]).ok_or_else(wrong)?),
-        "ravel" | "flatten" => reshaped(&[-1]),
+        "reshape" | "view" => {
+            let mut sizes = list(&["shape", "newshape"]).ok_or_else(wrong)?;
+            match given.is_column_major(if is_method { KEYWORD } else { 1 }) {
+                true => {
+                    sizes.reverse();
+                    format!("transpose() | {} | transpose()", reshaped(&sizes))
+                }
+                false => reshaped(&sizes),
+            }
+        }
+        "ravel" | "flatten" if given.is_column_major(0) => "transpose() | reshape(-1)".to_owned(),
+        "ravel" => reshaped(&[-1]),
+        "flatten" => {
+            let first = given.integer(0, &["start_dim"]).map_or(Ok(0), axis)?;
+            let last = given.integer(1, &["end_dim"]).unwrap_or(-1);
+            let last = if rank == 0 { 0 } else { axis(last)? + 1 };
+            let mut sizes = sizes();
+            if first >= last && rank > 0 {
+                return Err("flatten ends before it starts: give axes in their order".into());
+            }
+            let flat = sizes[first..last].iter().fold(1i64, |all, size| all.saturating_mul(*size));
+            sizes.splice(first..last, [flat]);
+            reshaped(&sizes)
+        }
         "expand_dims" | "unsqueeze" => {
-            let at = given.integers(0, AXES).ok_or_else(wrong)?;
-            let [at] = at[..] else { return Err(wrong()) };
+            let at = given.integer(0, AXES).ok_or_else(wrong)?;
             let at = normalize_axis("axis", at, rank + 1).map_err(|error| error.to_string())?;
             let mut sizes = sizes();
             sizes.insert(at, 1);
@@ -163,9 +244,10 @@ fn stage(
             let sizes = sizes().into_iter().enumerate().filter(|(axis, _)| is_kept(*axis));
             reshaped(&sizes.map(|(_, size)| size).collect::<Vec<_>>())
         }
-        "flip" => match is_method {
-            true => format!("flip(axes=[{}])", listed(given.all(AXES).ok_or_else(wrong)?.iter())),
-            false => by_axes("flip", 0),
+        "flip" => match list(AXES) {
+            Some(axes) => format!("flip(axes=[{}])", listed(axes.iter())),
+            None if is_method => return Err(wrong()),
+            None => format!("flip(axes=[{}])", listed(0..rank)),
         },
         "flipud" => "flip(axes=[0])".to_owned(),
         "fliplr" => "flip(axes=[1])".to_owned(),
@@ -184,12 +266,15 @@ fn stage(
             format!("roll(shift=[{}], axes=[{}])", listed(shift.iter()), listed(axes.iter()))
         }
         "rot90" => {
-            let turns = given.get(0, &["k"]).map_or(Some(1), Value::integer).ok_or_else(wrong)?;
+            let turns = given.integer(0, &["k"]).unwrap_or(1);
             let axes = given.integers(1, AXES).unwrap_or_else(|| vec![0, 1]);
             format!("rot90(k={turns}, axes=[{}])", listed(axes.iter()))
         }
         "tile" => {
-            format!("tile({})", listed(given.all(&["reps", "dims"]).ok_or_else(wrong)?.iter()))
+            let mut repeats = list(&["reps", "dims"]).ok_or_else(wrong)?;
+            let missing = rank.saturating_sub(repeats.len());
+            repeats.splice(0..0, std::iter::repeat_n(1, missing));
+            format!("tile({})", listed(repeats.iter()))
         }
         "repeat" if is_method => {
             return Err(
@@ -197,28 +282,35 @@ fn stage(
             );
         }
         "repeat" | "repeat_interleave" => {
-            match (given.integers(0, &["repeats"]), given.integers(1, AXES)) {
-                (Some(repeats), Some(axis)) if repeats.len() == 1 && axis.len() == 1 => {
-                    format!("repeat(repeats={}, axis={})", repeats[0], axis[0])
-                }
-                _ => return Err(wrong()),
-            }
+            let repeats = given.integer(0, &["repeats"]).ok_or_else(wrong)?;
+            let axis = given.integer(1, AXES).ok_or_else(wrong)?;
+            format!("repeat(repeats={repeats}, axis={axis})")
         }
         "take" => {
-            let indices = given.integers(0, &["indices"]).ok_or_else(wrong)?;
-            let axis = given.integers(1, AXES).ok_or("take without an axis is not known here")?;
-            format!("take(indices=[{}], axis={})", listed(indices.iter()), listed(axis.iter()))
+            // A single index would drop the axis.
+            let list = |value: &Value| value.integer().is_none().then(|| value.integers())?;
+            let indices = given.get(0, &["indices"], list).ok_or_else(wrong)?;
+            let axis = given.integer(1, AXES).ok_or_else(wrong)?;
+            format!("take(indices=[{}], axis={axis})", listed(indices.iter()))
         }
         "pad" => {
-            let width = given.get(0, &["pad_width"]).ok_or_else(wrong)?.written();
-            let mode = match given.get(1, &["mode"]) {
-                Some(Value::Text(mode)) => format!(", mode=\"{mode}\""),
-                _ => String::new(),
+            let width = |value: &Value| (!matches!(value, Value::Text(_))).then(|| value.written());
+            let width = given.get(0, &["pad_width"], width).ok_or_else(wrong)?;
+            let mode = |value: &Value| match value {
+                Value::Text(mode) if mode.chars().all(char::is_alphabetic) => Some(mode.clone()),
+                _ => None,
             };
-            format!("pad(width={width}{mode})")
+            let mode = given.get(1, &["mode"], mode).unwrap_or_else(|| "constant".to_owned());
+            match mode.as_str() {
+                "constant" => {
+                    let value = given.integer(KEYWORD, &["constant_values"]).unwrap_or(0);
+                    format!("pad(width={width}, value={value})")
+                }
+                _ => format!("pad(width={width}, mode=\"{mode}\")"),
+            }
         }
         "broadcast_to" | "expand" => {
-            format!("broadcast({})", listed(given.all(&["shape"]).ok_or_else(wrong)?.iter()))
+            format!("broadcast({})", listed(list(&["shape", "size"]).ok_or_else(wrong)?.iter()))
         }
         "sliding_window_view" => {
             let size = given.integers(0, &["window_shape"]).ok_or_else(wrong)?;
@@ -228,15 +320,20 @@ fn stage(
             format!("windows(size=[{}]{axes})", listed(size.iter()))
         }
         "rearrange" => {
-            let Some(Value::Text(pattern)) = given.get(0, &["pattern"]) else {
-                return Err(wrong());
+            let pattern = |value: &Value| match value {
+                Value::Text(text) if text.contains("->") && !text.contains(['|', ',']) => {
+                    Some(text.clone())
+                }
+                _ => None,
             };
-            let sizes = given.0.iter().filter_map(|each| {
-                Some(format!(", {}={}", each.keyword.as_ref()?, each.value.integer()?))
+            let pattern = given.get(0, &["pattern"], pattern).ok_or_else(wrong)?;
+            let keywords = given.all.iter().filter_map(|each| each.keyword.as_deref());
+            let sizes = keywords.filter_map(|keyword| {
+                Some(format!(", {keyword}={}", given.integer(KEYWORD, &[keyword])?))
             });
             format!("{pattern}{}", sizes.collect::<String>())
         }
-        _ => return Err(format!("{name} is not known here: write a chain, or see the list below")),
+        _ => return Err(wrong()),
     }))
 }
 

@@ -111,6 +111,9 @@ impl<'a> Reader<'a> {
             let keyword = self.name().filter(|_| self.eats('='));
             if keyword.is_none() {
                 self.at = before;
+                if arguments.iter().any(|each: &Argument| each.keyword.is_some()) {
+                    return Err(self.expected("a keyword, because there is one before"));
+                }
             }
             let value = self.value()?;
             arguments.push(Argument { keyword: keyword.map(str::to_owned), value });
@@ -125,7 +128,11 @@ impl<'a> Reader<'a> {
     fn value(&mut self) -> Result<Value, Refusal> {
         for (open, close) in [('(', ')'), ('[', ']')] {
             if self.eats(open) {
+                let start = self.at;
                 let values = self.arguments(close)?;
+                if values.iter().any(|each| each.keyword.is_some()) {
+                    return Err(self.fault(start, "a list has no keywords"));
+                }
                 return Ok(Value::List(values.into_iter().map(|each| each.value).collect()));
             }
         }
