@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use object_store::{GetRange, GetResult};
 
 use crate::remote::Remote;
+use crate::version::{Version, changed};
 
 /// The size in bytes of a part of a file that is kept. Headers are read in short parts, so that a request for each part
 /// would take long.
@@ -38,29 +39,6 @@ pub enum Opened {
     Stream(Box<dyn Read + Send>),
 }
 
-/// The properties of an object that change when it is replaced.
-#[derive(Clone, Debug, Default)]
-struct Version {
-    bytes: u64,
-    modified: Option<SystemTime>,
-    tag: Option<String>,
-}
-
-impl Version {
-    fn of(got: &GetResult) -> Version {
-        let modified =
-            Some(got.meta.last_modified.into()).filter(|time| *time > SystemTime::UNIX_EPOCH);
-        Version { bytes: got.meta.size, modified, tag: got.meta.e_tag.clone() }
-    }
-
-    /// Servers may state the time of an answer instead of the time of the last write, so a tag takes precedence.
-    fn is_same(&self, other: &Version) -> bool {
-        let is_tagged = self.tag.is_some() && other.tag.is_some();
-        self.bytes == other.bytes
-            && if is_tagged { self.tag == other.tag } else { self.modified == other.modified }
-    }
-}
-
 impl RemoteFile {
     /// Opens the object at a URL, and reads its first part. Returns its name too, the last component of its path.
     ///
@@ -71,7 +49,7 @@ impl RemoteFile {
         let name = remote.name().to_owned();
         let mut first = (Version::default(), Vec::new());
         let begin = |got: &GetResult, (version, bytes): &mut (Version, Vec<u8>)| {
-            *version = Version::of(got);
+            *version = Version::of(&got.meta);
             bytes.clear();
             Ok(())
         };
@@ -158,17 +136,10 @@ impl RemoteFile {
     }
 
     fn request(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let changed = || {
-            let why = "changed while it was read: run the command again";
-            io::Error::other(why)
-        };
         let range = GetRange::Bounded(offset..offset + buffer.len() as u64);
         let begin = |got: &GetResult, (_, at): &mut (&mut [u8], usize)| {
             *at = 0;
-            match Version::of(got).is_same(&self.version) {
-                true => Ok(()),
-                false => Err(changed()),
-            }
+            Version::of(&got.meta).check(&self.version)
         };
         let take = |(buffer, at): &mut (&mut [u8], usize), part: &[u8]| {
             let place = buffer.get_mut(*at..*at + part.len()).ok_or_else(changed)?;

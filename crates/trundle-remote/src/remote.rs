@@ -15,6 +15,7 @@ use object_store::{
 
 use crate::client::{Client, wait};
 use crate::error::{failed, found, invalid};
+use crate::version::{Version, changed};
 
 /// The objects below a path of a bucket or an HTTP server, by relative key. The key of the object at the path itself is
 /// empty. Threads can share it; each waits for its own requests.
@@ -30,13 +31,15 @@ pub struct Remote {
 /// The metadata attribute that identifies the writer of an object.
 const TAG: Attribute = Attribute::Metadata(Cow::Borrowed("trundle"));
 
-/// The size and the time of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The size, the time and the entity tag of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// The size in bytes.
     pub bytes: u64,
     /// The time of the last write.
     pub modified: SystemTime,
+    /// The entity tag, if the server states one.
+    pub tag: Option<String>,
 }
 
 /// A part of an object.
@@ -116,14 +119,15 @@ impl Remote {
     }
 
     /// Reads a part of an object; `None` if the object does not exist. Before any byte is read, calls `check` with the
-    /// sizes of the whole object and of the part.
+    /// sizes of the whole object and of the part. Sets `version` if it is `None`.
     ///
     /// # Errors
-    /// The error of `check`, or if the object cannot be read or is too short for the part.
+    /// The error of `check`, or if the object cannot be read, is too short for the part, or has another version.
     pub fn read(
         &self,
         key: &str,
         part: ByteRange,
+        version: &mut Option<String>,
         check: impl Fn(u64, u64) -> io::Result<()>,
     ) -> io::Result<Option<Vec<u8>>> {
         let (range, length) = match part {
@@ -133,8 +137,13 @@ impl Remote {
             }
             ByteRange::Last(length) => (Some(GetRange::Suffix(length)), Some(length)),
         };
-        let mut read = Vec::new();
-        let begin = |got: &GetResult, read: &mut Vec<u8>| {
+        let mut read = (Vec::new(), None);
+        let begin = |got: &GetResult, (read, seen): &mut (Vec<u8>, Option<String>)| {
+            let own = Version::of(&got.meta).text();
+            if version.as_ref().is_some_and(|version| *version != own) {
+                return Err(changed());
+            }
+            *seen = Some(own);
             let bytes = got.range.end - got.range.start;
             check(got.meta.size, bytes)?;
             if let Some(expected) = length.filter(|length| *length != bytes) {
@@ -145,12 +154,16 @@ impl Remote {
             let room = usize::try_from(bytes).unwrap_or(usize::MAX);
             read.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory.into())
         };
-        let take = |read: &mut Vec<u8>, part: &[u8]| {
+        let take = |(read, _): &mut (Vec<u8>, Option<String>), part: &[u8]| {
             read.extend_from_slice(part);
             Ok(())
         };
         match self.get(key, range, &mut read, begin, take) {
-            Ok(got) => Ok(got.map(|()| read)),
+            Ok(Some(())) => {
+                *version = read.1;
+                Ok(Some(read.0))
+            }
+            Ok(None) => Ok(None),
             Err(error) => Err(without_ranges(error)),
         }
     }
@@ -273,10 +286,14 @@ impl Remote {
             let both = |one: ObjectInfo, other: ObjectInfo| ObjectInfo {
                 bytes: one.bytes + other.bytes,
                 modified: one.modified.max(other.modified),
+                tag: None,
             };
             let all = listed.try_fold(None, |all: Option<ObjectInfo>, object| {
                 let own = info(&object);
-                ready(Ok(Some(all.map_or(own, |all| both(all, own)))))
+                ready(Ok(Some(match all {
+                    None => own,
+                    Some(all) => both(all, own),
+                })))
             });
             wait(async { all.await.map_err(failed) })
         })
@@ -392,7 +409,8 @@ fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 fn info(object: &ObjectMeta) -> ObjectInfo {
-    ObjectInfo { bytes: object.size, modified: object.last_modified.into() }
+    let tag = Version::of(object).tag;
+    ObjectInfo { bytes: object.size, modified: object.last_modified.into(), tag }
 }
 
 /// Explains the error of a server that does not send the requested part, also to continue after an interruption.

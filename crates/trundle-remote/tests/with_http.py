@@ -77,6 +77,12 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "forbidden-method":
             return self.give(405)
         content, number = path.read_bytes(), 1
+        # An index of a shard is read first, by its distance from the end.
+        if "/c/" in name and not (self.headers.get("Range") or "").startswith("bytes=-"):
+            if behaviour == "shard-removed":
+                return self.give(404)
+            if behaviour == "shard-changed":
+                content, number = bytes(255 - byte for byte in content), 2
         if behaviour.startswith("changing"):
             number = 1 if Handler.requests <= Handler.changes_after else 2
             if number == 2:
@@ -319,6 +325,12 @@ def stores(workdir, served):
             written = zarr.open_group(workdir.folder / "y.zarr", mode="r")
             assert written.attrs["title"] == "all"
             assert np.array_equal(written["x"][...], expected) and np.array_equal(written["a/b/y"][...], expected)
+    shape = {"shape": array.shape, "chunks": (20, 10), "shards": (40, 20)}
+    made = zarr.create_array(served / "shards.zarr", dtype="f4", compressors=None, fill_value=7, **shape)
+    made[...] = array
+    for behaviour in ("shard-removed", "shard-changed"):
+        says = f"{behaviour.removeprefix('shard-')} while it was read"
+        workdir.refused("transpose", workdir.url(behaviour, "shards.zarr"), says=says)
     for version in (2, 3):
         whole = workdir.url("plain", f"v{version}.zarr")
         workdir.run("info", whole, expect=1, says="no consolidated metadata")

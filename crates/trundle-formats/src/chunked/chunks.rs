@@ -85,7 +85,7 @@ impl Blob for Chunks {
                     u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
                 let number = u64::try_from(spread).unwrap_or(count - 1);
                 let (_, _, index) = self.find(begin + number * array.chunk_bytes() as u64);
-                let Some((bytes, modified)) = array.stored_chunk(&index) else {
+                let Some((bytes, modified, tag)) = array.stored_chunk(&index) else {
                     identity.samples.push(0);
                     continue;
                 };
@@ -94,6 +94,7 @@ impl Blob for Chunks {
                 identity.modified = identity.modified.max(modified);
                 identity.samples.extend(bytes.to_le_bytes());
                 identity.samples.extend(modified.to_le_bytes());
+                identity.samples.extend(tag.unwrap_or_default().into_bytes());
             }
         }
         Ok(Some(identity))
