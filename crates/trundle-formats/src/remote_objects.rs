@@ -183,11 +183,12 @@ impl ObjectStore for Objects {
             && self.remote.is_beside(&from.remote)
             && from.bytes <= MOST_COPIED_BYTES
         {
-            match self.remote.copy(key, &from.remote, &from.key) {
-                Ok(()) => return Ok(from.bytes),
+            let copied = self.remote.copy(key, &from.remote, &from.key);
+            match copied.and_then(|()| self.remote.stat(key)) {
+                Ok(Some(copied)) if copied.bytes == from.bytes => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
                 // The user may lack the permission to copy, or the server the operation. Download and upload instead.
-                Err(_) => {}
+                _ => {}
             }
         }
         let bytes = in_memory(object)?;

@@ -128,7 +128,7 @@ impl Remote {
         key: &str,
         part: ByteRange,
         version: &mut Option<String>,
-        check: impl Fn(u64, u64) -> io::Result<()>,
+        check: impl Fn(u64, u64) -> io::Result<()> + Sync,
     ) -> io::Result<Option<Vec<u8>>> {
         let (range, length) = match part {
             ByteRange::All => (None, None),
@@ -173,13 +173,13 @@ impl Remote {
     ///
     /// # Errors
     /// If the object cannot be read, and the errors of `begin` and `take`.
-    pub(crate) fn get<T>(
+    pub(crate) fn get<T: Send>(
         &self,
         key: &str,
         range: Option<GetRange>,
         out: &mut T,
-        begin: impl Fn(&GetResult, &mut T) -> io::Result<()>,
-        take: impl Fn(&mut T, &[u8]) -> io::Result<()>,
+        begin: impl Fn(&GetResult, &mut T) -> io::Result<()> + Sync,
+        take: impl Fn(&mut T, &[u8]) -> io::Result<()> + Sync,
     ) -> io::Result<Option<()>> {
         let (client, path) = (self.client()?, self.path(key)?);
         let options = GetOptions { range, ..GetOptions::default() };
@@ -355,9 +355,10 @@ impl Remote {
         Ok(())
     }
 
-    /// Returns whether the server can copy objects from `other` directly: both are in the same bucket.
+    /// Returns whether the server can copy objects from `other` directly: both are in the same bucket of S3 or GCS.
     pub fn is_beside(&self, other: &Remote) -> bool {
-        self.root == other.root
+        // Azure may confirm a copy that is not finished.
+        self.root == other.root && !self.root.starts_with('a')
     }
 
     /// Lets the server copy an object from `other`, for which [`is_beside`](Remote::is_beside) must be true. Replaces
@@ -440,6 +441,15 @@ fn parts(url: &str) -> io::Result<(String, String)> {
         if host.is_empty() {
             return Err(invalid(format!("has no server: expected {scheme}://SERVER/PATH")));
         }
+        if host.contains('@') {
+            return Err(invalid("contains a user name or password, which trundle does not send"));
+        }
+        if rest.contains('#') || query.contains('#') {
+            return Err(invalid("contains `#`: write %23 if it is part of the name"));
+        }
+        if path.to_ascii_lowercase().contains("%2f") {
+            return Err(invalid("contains %2F, a slash in a name, which is not supported"));
+        }
         let path = Path::from_url_path(path).map_err(invalid)?;
         return Ok((format!("{scheme}://{host}/{query}"), path.to_string()));
     }
@@ -479,7 +489,14 @@ mod tests {
         is("https://h:1/a%20b/x.npy?sig=%2F/", "https://h:1/?sig=%2F/", "a b/x.npy");
         is("http://h", "http://h/", "");
         let wrong = ["s3://", "s3:///x", "s3://b", "az://b/", "s3://b/a//b", "s3://b/../c"];
-        for wrong in wrong.into_iter().chain(["http:///x", "http://h/a/%2e%2e/b"]) {
+        for wrong in wrong.into_iter().chain([
+            "http:///x",
+            "http://h/a/%2e%2e/b",
+            "http://h/a%2Fb",
+            "http://h/a#b",
+            "http://u:p@h/a",
+            "http://h/a?b#c",
+        ]) {
             assert!(parts(wrong).is_err(), "{wrong}");
         }
     }
