@@ -17,7 +17,9 @@ impl Version {
     pub(crate) fn of(object: &ObjectMeta) -> Version {
         let modified =
             Some(object.last_modified.into()).filter(|time| *time > SystemTime::UNIX_EPOCH);
-        Version { bytes: object.size, modified, tag: object.e_tag.clone() }
+        // A weak tag does not change with every byte.
+        let tag = object.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        Version { bytes: object.size, modified, tag }
     }
 
     /// Servers may state the time of an answer instead of the time of the last write, so a tag takes precedence.

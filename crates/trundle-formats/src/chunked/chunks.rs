@@ -89,7 +89,12 @@ impl Blob for Chunks {
                     identity.samples.push(0);
                     continue;
                 };
-                let modified = modified.map(nanoseconds).unwrap_or_default();
+                // The size alone does not identify a chunk of a server.
+                if is_remote && modified.is_none() && tag.is_none() {
+                    return Ok(None);
+                }
+                let modified = modified.filter(|_| tag.is_none()).map(nanoseconds);
+                let modified = modified.unwrap_or_default();
                 identity.bytes += bytes;
                 identity.modified = identity.modified.max(modified);
                 identity.samples.extend(bytes.to_le_bytes());
