@@ -305,6 +305,8 @@ def refusals(workdir):
     workdir.refused(*transpose, workdir.url("signed", "a.npy").split("?")[0], says="403 Forbidden\n")
     workdir.refused(*transpose, "http://127.0.0.1:9/a.npy", says="refused")
     workdir.refused(*transpose, "http:///a.npy", says="has no server")
+    shutil.copy(Handler.folder / "a.npy", Handler.folder / "unnamed")
+    workdir.run("info", workdir.url("forbidden-below", "unnamed"))
     workdir.refused(*transpose, workdir.url("plain", "a%2Fb.npy"), says="%2F")
     workdir.refused(*transpose, workdir.url("plain", "a.npy#b"), says="`#`")
     workdir.refused(*transpose, "http://user:secret@127.0.0.1:9/a.npy", says="http://***@127.0.0.1:9/a.npy: cannot open: contains a user")
