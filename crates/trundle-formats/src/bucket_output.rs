@@ -313,7 +313,7 @@ fn removing(source: io::Error) -> Problem {
 impl ObjectStore for BucketOutput {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         match self.metadata().get(key) {
-            Some(value) => Ok(Some(Stat { bytes: value.len() as u64, modified: None })),
+            Some(value) => Ok(Some(Stat { bytes: value.len() as u64, modified: None, tag: None })),
             None => self.objects.stat(key),
         }
     }

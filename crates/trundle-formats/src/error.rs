@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Shown;
+use crate::url::without_password;
 
 /// A problem, and the file that has it. The message is a single line, with control characters in names escaped.
 #[derive(Debug, thiserror::Error)]
@@ -309,7 +310,7 @@ pub(crate) fn listed(names: &[String]) -> String {
 
 /// Returns the name of the file at `path` for messages; `stream` for `-`.
 pub(crate) fn file_name(path: &Path, stream: &str) -> String {
-    if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
+    if is_stream(path) { stream.to_owned() } else { without_password(&path.to_string_lossy()) }
 }
 
 pub(crate) fn is_stream(path: &Path) -> bool {

@@ -19,7 +19,7 @@ use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
 #[cfg(not(feature = "remote"))]
 use crate::url::no_remote;
-use crate::url::{not_written, url_of};
+use crate::url::{check_url, not_written, url_of};
 use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
@@ -431,6 +431,7 @@ pub(crate) fn find_destination(
     path: &Path,
     overwrite: bool,
 ) -> Result<(PathBuf, ExistingOutput), Problem> {
+    check_url(path)?;
     if let Some(url) = url_of(path) {
         return Err(not_written(url));
     }

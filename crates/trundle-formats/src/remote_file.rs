@@ -1,7 +1,6 @@
 //! Files in buckets and on HTTP servers.
 
 use std::io;
-use std::time::UNIX_EPOCH;
 
 use trundle_remote::RemoteFile;
 
@@ -22,7 +21,12 @@ impl Blob for RemoteFile {
     }
 
     fn identity(&self) -> io::Result<Option<BlobIdentity>> {
-        let modified = nanoseconds(self.modified().unwrap_or(UNIX_EPOCH));
+        // The size alone does not identify the content. Servers may state the time of the answer, so a tag takes precedence.
+        let modified = match (self.tag(), self.modified()) {
+            (Some(_), _) => 0,
+            (None, Some(modified)) => nanoseconds(modified),
+            (None, None) => return Ok(None),
+        };
         let samples = self.tag().unwrap_or_default().as_bytes().to_vec();
         Ok(Some(BlobIdentity { bytes: RemoteFile::bytes(self), modified, samples }))
     }

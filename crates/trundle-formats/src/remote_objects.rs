@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 use trundle_remote::Remote;
@@ -63,7 +64,7 @@ impl Elsewhere for RemoteObject {
 
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
-        let read = self.remote.read(&self.key, trundle_remote::ByteRange::All, check);
+        let read = self.remote.read(&self.key, trundle_remote::ByteRange::All, &mut None, check);
         // The message names the source, because the caller adds only the path of the destination.
         let wrong = |error: io::Error| {
             io::Error::new(error.kind(), format!("{} of the source: {error}", self.key))
@@ -125,10 +126,24 @@ impl Objects {
 impl ObjectStore for Objects {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         let found = self.noted(self.remote.stat(key))?;
-        Ok(found.map(|found| Stat { bytes: found.bytes, modified: Some(found.modified) }))
+        Ok(found.map(|found| Stat {
+            bytes: found.bytes,
+            modified: Some(found.modified).filter(|time| *time > UNIX_EPOCH),
+            tag: found.tag,
+        }))
     }
 
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
+        self.read_version(key, part, most, &mut None)
+    }
+
+    fn read_version(
+        &self,
+        key: &str,
+        part: ByteRange,
+        most: u64,
+        version: &mut Option<String>,
+    ) -> io::Result<Option<Vec<u8>>> {
         let asked = match part {
             ByteRange::All => trundle_remote::ByteRange::All,
             // Servers refuse empty ranges.
@@ -139,7 +154,8 @@ impl ObjectStore for Objects {
             ByteRange::Range(start, length) => trundle_remote::ByteRange::Range(start, length),
             ByteRange::Last(length) => trundle_remote::ByteRange::Last(length),
         };
-        self.noted(self.remote.read(key, asked, |all, _| part.within(all, most).map(drop)))
+        let check = |all, _| part.within(all, most).map(drop);
+        self.noted(self.remote.read(key, asked, version, check))
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
@@ -167,11 +183,12 @@ impl ObjectStore for Objects {
             && self.remote.is_beside(&from.remote)
             && from.bytes <= MOST_COPIED_BYTES
         {
-            match self.remote.copy(key, &from.remote, &from.key) {
-                Ok(()) => return Ok(from.bytes),
+            let copied = self.remote.copy(key, &from.remote, &from.key);
+            match copied.and_then(|()| self.remote.stat(key)) {
+                Ok(Some(copied)) if copied.bytes == from.bytes => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
                 // The user may lack the permission to copy, or the server the operation. Download and upload instead.
-                Err(_) => {}
+                _ => {}
             }
         }
         let bytes = in_memory(object)?;

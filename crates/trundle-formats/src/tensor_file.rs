@@ -12,8 +12,11 @@ use crate::error::file_name;
 use crate::format::FIRST_BYTES;
 use crate::gunzip::GZIP_MAGIC;
 use crate::source::Source;
+use crate::url::check_url;
 #[cfg(feature = "zarr")]
-use crate::zarr;
+use crate::url::is_url;
+#[cfg(feature = "zarr")]
+use crate::zarr::{self, is_not_allowed};
 use crate::{
     Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint,
     UndecodedTensor, Unreadable,
@@ -82,11 +85,20 @@ impl TensorFile {
             if path.as_os_str().is_empty() {
                 return Err(Format::unknown_ending(path, false));
             }
+            check_url(path)?;
             #[cfg(feature = "zarr")]
-            if let Some(contents) = zarr::open_folder(path, format, hint)? {
-                return Ok((&zarr::FORMAT, contents));
-            }
-            let mut source = Source::open(path)?;
+            let probed = match zarr::open_folder(path, format, hint) {
+                Ok(Some(contents)) => return Ok((&zarr::FORMAT, contents)),
+                Ok(None) => None,
+                // A server may allow to read the file, but refuse requests for objects below it.
+                Err(problem) if format.is_none() && is_url(path) && is_not_allowed(&problem) => {
+                    Some(problem)
+                }
+                Err(problem) => return Err(problem),
+            };
+            #[cfg(not(feature = "zarr"))]
+            let probed = None;
+            let mut source = Source::open(path).map_err(|problem| probed.unwrap_or(problem))?;
             let format = match format {
                 Some(format) => format,
                 None => guessed(&mut source, hint)?

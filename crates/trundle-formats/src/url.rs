@@ -18,6 +18,34 @@ pub fn is_url(path: &Path) -> bool {
     url_of(path).is_some()
 }
 
+/// Hides the user name and the password of an HTTP URL, which is refused later.
+pub(crate) fn without_password(path: &str) -> String {
+    let Some((scheme, rest)) = path.split_once("://") else { return path.to_owned() };
+    let (host, _) = rest.split_once(['/', '?', '#']).unwrap_or((rest, ""));
+    match host.rsplit_once('@') {
+        Some((user, _)) if scheme.to_ascii_lowercase().starts_with("http") => {
+            format!("{scheme}://***{}", &rest[user.len()..])
+        }
+        _ => path.to_owned(),
+    }
+}
+
+/// Checks that a path with a scheme is a URL that this crate knows.
+///
+/// # Errors
+/// If the scheme is unknown.
+pub(crate) fn check_url(path: &Path) -> Result<(), Problem> {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map_or("", |(it, _)| it);
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.chars().all(|next| next.is_ascii_alphanumeric() || "+-.".contains(next));
+    match is_scheme && !is_url(path) {
+        true => Err(Problem::unsupported(format!(
+            "the scheme {scheme}:// is unknown: use s3://, gs://, az://, abfs://, abfss://, http://, https://, or a path without a scheme"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Splits a path before its query, which only URLs of HTTP servers have.
 fn split_query(path: &Path) -> (&Path, &str) {
     let url = url_of(path).filter(|url| SERVERS.iter().any(|scheme| url.starts_with(scheme)));
@@ -60,6 +88,11 @@ mod tests {
     fn only_the_scheme_makes_a_url() {
         let is = |text: &str| is_url(Path::new(text));
         assert!(is("s3://b/x") && is("https://h/x") && is("abfss://c@a.host/x"));
+        let is_refused = |text: &str| check_url(Path::new(text)).is_err();
+        assert!(is_refused("HTTP://h/x") && is_refused("s3a://b/x") && is_refused("file:///x"));
+        assert!(!is_refused("s3://b/x") && !is_refused("./x://y") && !is_refused("x"));
+        assert_eq!(without_password("http://u:p@h/x@y"), "http://***@h/x@y");
+        assert_eq!(without_password("abfss://c@h/x"), "abfss://c@h/x");
         assert!(!is("s3:/b/x") && !is("./s3://b") && !is("file:///x"));
     }
 

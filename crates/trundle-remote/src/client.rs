@@ -3,15 +3,17 @@
 use std::env;
 use std::future::Future;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ObjectStore, RetryConfig};
-use tokio::runtime::Builder;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use tokio::runtime::{Builder, Handle};
 
 use crate::connector::Connector;
 use crate::error::invalid;
@@ -46,11 +48,16 @@ impl Client {
             BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 2.0 };
         let retry = RetryConfig { backoff, max_retries: MOST_RETRIES, retry_timeout: LONGEST };
         let scheme = root.split("://").next().unwrap_or_default();
-        let connector = Connector::new(scheme.starts_with("http"), scheme == "https")?;
+        let connector = Connector::new(scheme.starts_with("http"))?;
+        let is_plain = |url: Option<String>| url.is_some_and(|url| url.starts_with("http://"));
         let requests: Arc<dyn ObjectStore> = match scheme {
             "s3" => {
                 let builder = with_profile(AmazonS3Builder::from_env().with_url(root))?;
-                let builder = builder.with_retry(retry).with_http_connector(connector);
+                let mut builder = builder.with_retry(retry).with_http_connector(connector);
+                let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+                if keys.iter().any(|key| is_plain(builder.get_config_value(key))) {
+                    builder = builder.with_allow_http(true);
+                }
                 Arc::new(builder.build().map_err(invalid)?)
             }
             "gs" => {
@@ -60,7 +67,10 @@ impl Client {
             }
             "az" | "abfs" | "abfss" => {
                 let builder = MicrosoftAzureBuilder::from_env().with_url(root);
-                let builder = builder.with_retry(retry).with_http_connector(connector);
+                let mut builder = builder.with_retry(retry).with_http_connector(connector);
+                if is_plain(builder.get_config_value(&AzureConfigKey::Endpoint)) {
+                    builder = builder.with_allow_http(true);
+                }
                 Arc::new(builder.build().map_err(|error| match error.to_string() {
                     text if text.contains(NO_ACCOUNT) => invalid(WHICH_ACCOUNT),
                     text => invalid(text),
@@ -68,6 +78,8 @@ impl Client {
             }
             _ => {
                 let builder = HttpBuilder::new().with_url(root);
+                let options = ClientOptions::new().with_allow_http(scheme == "http");
+                let builder = builder.with_client_options(options);
                 let builder = builder.with_retry(retry).with_http_connector(connector);
                 Arc::new(builder.build().map_err(invalid)?)
             }
@@ -84,8 +96,15 @@ impl Client {
 ///
 /// # Errors
 /// The error of the request.
-pub(crate) fn wait<T>(request: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    Builder::new_current_thread().enable_time().build()?.block_on(request)
+pub(crate) fn wait<T: Send>(request: impl Future<Output = io::Result<T>> + Send) -> io::Result<T> {
+    let run = || Builder::new_current_thread().enable_time().build()?.block_on(request);
+    match Handle::try_current() {
+        Err(_) => run(),
+        // A thread of an asynchronous caller must not enter a second runtime.
+        Ok(_) => thread::scope(|scope| {
+            scope.spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic))
+        }),
+    }
 }
 
 /// Adds the settings of the AWS command line's files that the environment does not have.
@@ -122,4 +141,15 @@ fn with_profile(mut builder: AmazonS3Builder) -> io::Result<AmazonS3Builder> {
         builder = builder.with_endpoint(endpoint);
     }
     Ok(builder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_asynchronous_caller_can_wait() {
+        let caller = Builder::new_current_thread().build().unwrap();
+        assert_eq!(caller.block_on(async { wait(async { Ok(1) }).unwrap() }), 1);
+    }
 }

@@ -16,6 +16,9 @@ const NO_RANGES: &str = "Range request not supported";
 /// The text of the error if a server refuses a method, which [`object_store`] takes for a missing object.
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 
+/// The text of the error if an answer does not state the size of the object.
+const NO_LENGTH: &str = "Content-Length Header missing";
+
 /// Parts of the texts of errors that do not help users.
 const NOISE: [&str; 8] = [
     "Generic HTTP error: ",
@@ -69,7 +72,10 @@ pub(crate) fn failed(error: Error) -> io::Error {
 /// nothing. Queries of URLs, which may contain a signature, are left out.
 fn said(text: &str) -> String {
     // The metadata server of a cloud machine, which the client asks last for credentials.
-    if ["http://169.254.169.254/", "http://metadata"].iter().any(|server| text.contains(server)) {
+    if ["http://169.254.169.254/", "http://169.254.170.", "http://metadata"]
+        .iter()
+        .any(|server| text.contains(server))
+    {
         return no_credentials(text);
     }
     let text = match text.split_once("<?xml") {
@@ -85,6 +91,9 @@ fn said(text: &str) -> String {
         }
         None => text.split(": <").next().unwrap_or_default().to_owned(),
     };
+    if text.contains(NO_LENGTH) {
+        return "the server does not state the size".to_owned();
+    }
     let text = NOISE.iter().fold(text, |text, noise| text.replace(noise, ""));
     let word = |word: &str| match word.contains("://") {
         true => word.split('?').next().unwrap_or_default().to_owned(),

@@ -2,32 +2,62 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use object_store::{GetRange, GetResult};
 
 use crate::remote::Remote;
+use crate::version::{Version, changed};
 
 /// The size in bytes of a part of a file that is kept. Headers are read in short parts, so that a request for each part
 /// would take long.
 const BLOCK_BYTES: u64 = 512 << 10;
 
-/// The number of parts that are kept, 8 MiB together.
-const MOST_BLOCKS: usize = 16;
+/// The number of parts that are kept for all files of the process, 32 MiB together.
+const MOST_BLOCKS: usize = 64;
 
 /// The largest request in bytes.
 const MOST_REQUESTED: u64 = 16 << 20;
 
 type Block = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
 
+/// The kept parts by the number of the file and their own, with those last used at the end. The lock of a part is held
+/// while it is requested.
+static KEPT: Mutex<VecDeque<((u64, u64), Block)>> = Mutex::new(VecDeque::new());
+
+/// The number of files that were opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
 /// An object that threads read at any position. It must not change in the meantime: that is an error of the next read.
 #[derive(Debug)]
 pub struct RemoteFile {
     remote: Remote,
     version: Version,
-    /// The kept parts by number, with those last used at the end. The lock of a part is held while it is requested.
-    blocks: Mutex<VecDeque<(u64, Block)>>,
+    number: u64,
+}
+
+impl Drop for RemoteFile {
+    fn drop(&mut self) {
+        kept().retain(|((file, _), _)| *file != self.number);
+    }
+}
+
+/// Returns a part that may be kept, and keeps it as the one last used.
+fn part(key: (u64, u64)) -> Block {
+    let mut blocks = kept();
+    let at = blocks.iter().position(|(kept, _)| *kept == key);
+    let block = at.and_then(|at| blocks.remove(at)).map_or_else(Block::default, |(_, it)| it);
+    if blocks.len() == MOST_BLOCKS {
+        blocks.pop_front();
+    }
+    blocks.push_back((key, Arc::clone(&block)));
+    block
+}
+
+fn kept() -> MutexGuard<'static, VecDeque<((u64, u64), Block)>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file, or for a server that does not send parts of files a stream.
@@ -36,29 +66,6 @@ pub enum Opened {
     File(RemoteFile),
     /// The bytes from front to back.
     Stream(Box<dyn Read + Send>),
-}
-
-/// The properties of an object that change when it is replaced.
-#[derive(Clone, Debug, Default)]
-struct Version {
-    bytes: u64,
-    modified: Option<SystemTime>,
-    tag: Option<String>,
-}
-
-impl Version {
-    fn of(got: &GetResult) -> Version {
-        let modified =
-            Some(got.meta.last_modified.into()).filter(|time| *time > SystemTime::UNIX_EPOCH);
-        Version { bytes: got.meta.size, modified, tag: got.meta.e_tag.clone() }
-    }
-
-    /// Servers may state the time of an answer instead of the time of the last write, so a tag takes precedence.
-    fn is_same(&self, other: &Version) -> bool {
-        let is_tagged = self.tag.is_some() && other.tag.is_some();
-        self.bytes == other.bytes
-            && if is_tagged { self.tag == other.tag } else { self.modified == other.modified }
-    }
 }
 
 impl RemoteFile {
@@ -71,7 +78,7 @@ impl RemoteFile {
         let name = remote.name().to_owned();
         let mut first = (Version::default(), Vec::new());
         let begin = |got: &GetResult, (version, bytes): &mut (Version, Vec<u8>)| {
-            *version = Version::of(got);
+            *version = Version::of(&got.meta);
             bytes.clear();
             Ok(())
         };
@@ -93,9 +100,9 @@ impl RemoteFile {
             Err(error) => return Err(error),
         }
         let (version, bytes) = first;
-        let block: Block = Arc::new(Mutex::new(Some(Arc::new(bytes))));
-        let blocks = Mutex::new([(0, block)].into());
-        Ok((name, Opened::File(RemoteFile { remote, version, blocks })))
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        *part((number, 0)).lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(bytes));
+        Ok((name, Opened::File(RemoteFile { remote, version, number })))
     }
 
     /// Returns the size in bytes.
@@ -136,17 +143,7 @@ impl RemoteFile {
 
     /// Returns a part, and requests it if it is not kept.
     fn block(&self, number: u64) -> io::Result<Arc<Vec<u8>>> {
-        let block = {
-            let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = blocks.iter().position(|(kept, _)| *kept == number);
-            let block =
-                at.and_then(|at| blocks.remove(at)).map_or_else(Block::default, |(_, it)| it);
-            if blocks.len() == MOST_BLOCKS {
-                blocks.pop_front();
-            }
-            blocks.push_back((number, Arc::clone(&block)));
-            block
-        };
+        let block = part((self.number, number));
         let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = &*block {
             return Ok(Arc::clone(bytes));
@@ -158,17 +155,10 @@ impl RemoteFile {
     }
 
     fn request(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let changed = || {
-            let why = "changed while it was read: run the command again";
-            io::Error::other(why)
-        };
         let range = GetRange::Bounded(offset..offset + buffer.len() as u64);
         let begin = |got: &GetResult, (_, at): &mut (&mut [u8], usize)| {
             *at = 0;
-            match Version::of(got).is_same(&self.version) {
-                true => Ok(()),
-                false => Err(changed()),
-            }
+            Version::of(&got.meta).check(&self.version)
         };
         let take = |(buffer, at): &mut (&mut [u8], usize), part: &[u8]| {
             let place = buffer.get_mut(*at..*at + part.len()).ok_or_else(changed)?;
@@ -185,5 +175,19 @@ impl RemoteFile {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(changed()),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_all_files_have_one_limit() {
+        for file in 0..1000 {
+            part((file, 0));
+        }
+        assert_eq!(kept().len(), MOST_BLOCKS);
+        kept().clear();
     }
 }

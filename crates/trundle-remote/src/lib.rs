@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod profile;
 mod remote;
+mod version;
 
 pub use file::{Opened, RemoteFile};
 pub use remote::{ByteRange, New, ObjectInfo, Remote};

@@ -15,6 +15,7 @@ use object_store::{
 
 use crate::client::{Client, wait};
 use crate::error::{failed, found, invalid};
+use crate::version::{Version, changed};
 
 /// The objects below a path of a bucket or an HTTP server, by relative key. The key of the object at the path itself is
 /// empty. Threads can share it; each waits for its own requests.
@@ -30,13 +31,15 @@ pub struct Remote {
 /// The metadata attribute that identifies the writer of an object.
 const TAG: Attribute = Attribute::Metadata(Cow::Borrowed("trundle"));
 
-/// The size and the time of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The size, the time and the entity tag of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// The size in bytes.
     pub bytes: u64,
     /// The time of the last write.
     pub modified: SystemTime,
+    /// The entity tag, if the server states one.
+    pub tag: Option<String>,
 }
 
 /// A part of an object.
@@ -116,16 +119,28 @@ impl Remote {
     }
 
     /// Reads a part of an object; `None` if the object does not exist. Before any byte is read, calls `check` with the
-    /// sizes of the whole object and of the part.
+    /// sizes of the whole object and of the part. Sets `version` if it is `None`.
     ///
     /// # Errors
-    /// The error of `check`, or if the object cannot be read or is too short for the part.
+    /// The error of `check`, or if the object cannot be read, is too short for the part, or has another version.
     pub fn read(
         &self,
         key: &str,
         part: ByteRange,
-        check: impl Fn(u64, u64) -> io::Result<()>,
+        version: &mut Option<String>,
+        check: impl Fn(u64, u64) -> io::Result<()> + Sync,
     ) -> io::Result<Option<Vec<u8>>> {
+        let part = match part {
+            // Azure does not send the end of an object of unknown size.
+            ByteRange::Last(length) if self.root.starts_with('a') => {
+                let (client, path) = (self.client()?, self.path(key)?);
+                let meta = again(|| wait(async { found(client.requests.head(&path).await) }))?;
+                let Some(meta) = meta else { return Ok(None) };
+                version.get_or_insert_with(|| Version::of(&meta).text());
+                ByteRange::Range(meta.size.saturating_sub(length), length)
+            }
+            part => part,
+        };
         let (range, length) = match part {
             ByteRange::All => (None, None),
             ByteRange::Range(start, length) => {
@@ -133,8 +148,13 @@ impl Remote {
             }
             ByteRange::Last(length) => (Some(GetRange::Suffix(length)), Some(length)),
         };
-        let mut read = Vec::new();
-        let begin = |got: &GetResult, read: &mut Vec<u8>| {
+        let mut read = (Vec::new(), None);
+        let begin = |got: &GetResult, (read, seen): &mut (Vec<u8>, Option<String>)| {
+            let own = Version::of(&got.meta).text();
+            if version.as_ref().is_some_and(|version| *version != own) {
+                return Err(changed());
+            }
+            *seen = Some(own);
             let bytes = got.range.end - got.range.start;
             check(got.meta.size, bytes)?;
             if let Some(expected) = length.filter(|length| *length != bytes) {
@@ -145,12 +165,16 @@ impl Remote {
             let room = usize::try_from(bytes).unwrap_or(usize::MAX);
             read.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory.into())
         };
-        let take = |read: &mut Vec<u8>, part: &[u8]| {
+        let take = |(read, _): &mut (Vec<u8>, Option<String>), part: &[u8]| {
             read.extend_from_slice(part);
             Ok(())
         };
         match self.get(key, range, &mut read, begin, take) {
-            Ok(got) => Ok(got.map(|()| read)),
+            Ok(Some(())) => {
+                *version = read.1;
+                Ok(Some(read.0))
+            }
+            Ok(None) => Ok(None),
             Err(error) => Err(without_ranges(error)),
         }
     }
@@ -160,13 +184,13 @@ impl Remote {
     ///
     /// # Errors
     /// If the object cannot be read, and the errors of `begin` and `take`.
-    pub(crate) fn get<T>(
+    pub(crate) fn get<T: Send>(
         &self,
         key: &str,
         range: Option<GetRange>,
         out: &mut T,
-        begin: impl Fn(&GetResult, &mut T) -> io::Result<()>,
-        take: impl Fn(&mut T, &[u8]) -> io::Result<()>,
+        begin: impl Fn(&GetResult, &mut T) -> io::Result<()> + Sync,
+        take: impl Fn(&mut T, &[u8]) -> io::Result<()> + Sync,
     ) -> io::Result<Option<()>> {
         let (client, path) = (self.client()?, self.path(key)?);
         let options = GetOptions { range, ..GetOptions::default() };
@@ -273,10 +297,14 @@ impl Remote {
             let both = |one: ObjectInfo, other: ObjectInfo| ObjectInfo {
                 bytes: one.bytes + other.bytes,
                 modified: one.modified.max(other.modified),
+                tag: None,
             };
             let all = listed.try_fold(None, |all: Option<ObjectInfo>, object| {
                 let own = info(&object);
-                ready(Ok(Some(all.map_or(own, |all| both(all, own)))))
+                ready(Ok(Some(match all {
+                    None => own,
+                    Some(all) => both(all, own),
+                })))
             });
             wait(async { all.await.map_err(failed) })
         })
@@ -338,9 +366,10 @@ impl Remote {
         Ok(())
     }
 
-    /// Returns whether the server can copy objects from `other` directly: both are in the same bucket.
+    /// Returns whether the server can copy objects from `other` directly: both are in the same bucket of S3 or GCS.
     pub fn is_beside(&self, other: &Remote) -> bool {
-        self.root == other.root
+        // Azure may confirm a copy that is not finished.
+        self.root == other.root && !self.root.starts_with('a')
     }
 
     /// Lets the server copy an object from `other`, for which [`is_beside`](Remote::is_beside) must be true. Replaces
@@ -392,7 +421,8 @@ fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 fn info(object: &ObjectMeta) -> ObjectInfo {
-    ObjectInfo { bytes: object.size, modified: object.last_modified.into() }
+    let tag = Version::of(object).tag;
+    ObjectInfo { bytes: object.size, modified: object.last_modified.into(), tag }
 }
 
 /// Explains the error of a server that does not send the requested part, also to continue after an interruption.
@@ -421,6 +451,15 @@ fn parts(url: &str) -> io::Result<(String, String)> {
     if scheme.starts_with("http") {
         if host.is_empty() {
             return Err(invalid(format!("has no server: expected {scheme}://SERVER/PATH")));
+        }
+        if host.contains('@') {
+            return Err(invalid("contains a user name or password, which trundle does not send"));
+        }
+        if rest.contains('#') || query.contains('#') {
+            return Err(invalid("contains `#`: write %23 if it is part of the name"));
+        }
+        if path.to_ascii_lowercase().contains("%2f") {
+            return Err(invalid("contains %2F, a slash in a name, which is not supported"));
         }
         let path = Path::from_url_path(path).map_err(invalid)?;
         return Ok((format!("{scheme}://{host}/{query}"), path.to_string()));
@@ -461,7 +500,14 @@ mod tests {
         is("https://h:1/a%20b/x.npy?sig=%2F/", "https://h:1/?sig=%2F/", "a b/x.npy");
         is("http://h", "http://h/", "");
         let wrong = ["s3://", "s3:///x", "s3://b", "az://b/", "s3://b/a//b", "s3://b/../c"];
-        for wrong in wrong.into_iter().chain(["http:///x", "http://h/a/%2e%2e/b"]) {
+        for wrong in wrong.into_iter().chain([
+            "http:///x",
+            "http://h/a/%2e%2e/b",
+            "http://h/a%2Fb",
+            "http://h/a#b",
+            "http://u:p@h/a",
+            "http://h/a?b#c",
+        ]) {
             assert!(parts(wrong).is_err(), "{wrong}");
         }
     }

@@ -32,6 +32,7 @@ from safetensors.numpy import save_file
 
 # Behaviours with which every read succeeds, and the elements are right.
 GOOD = ["plain", "untagged", "undated", "cut", "failing", "redirect", "no-head", "signed", "late"]
+GOOD += ["no-length", "weak", "forbidden-below"]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -42,6 +43,10 @@ class Handler(BaseHTTPRequestHandler):
     chance = random.Random(1)
     # The number of requests, and of those in `changing` after which the file changes.
     requests = 0
+    # The number of requests to this server as a proxy.
+    proxied = 0
+    # The number of answers without an end that a client read nonetheless.
+    endless = 0
     changes_after = 0
     # Where redirects lead.
     elsewhere = "/plain"
@@ -51,6 +56,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_HEAD(self):
         self.answer()
+
+    def do_CONNECT(self):
+        Handler.proxied += 1
+        self.give(502)
 
     def do_GET(self):
         self.answer()
@@ -67,6 +76,16 @@ class Handler(BaseHTTPRequestHandler):
             return self.give(self.chance.choice([500, 502, 503, 429]), b"<html>later</html>")
         if behaviour == "redirect":
             return self.give(self.chance.choice([301, 302, 307, 308]), Location=f"{Handler.elsewhere}/{quote(name)}")
+        if behaviour == "endless":
+            self.send_response_only(404)
+            self.end_headers()
+            self.close_connection = True
+            for _ in range(512):
+                self.wfile.write(bytes(1 << 20))
+            Handler.endless += 1
+            return
+        if behaviour == "forbidden-below" and name.rsplit("/", 1)[-1] in ("zarr.json", ".zarray", ".zgroup"):
+            return self.give(403)
         if behaviour == "loop":
             return self.give(302, Location=self.path)
         if behaviour == "late":
@@ -77,6 +96,12 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "forbidden-method":
             return self.give(405)
         content, number = path.read_bytes(), 1
+        # An index of a shard is read first, by its distance from the end.
+        if "/c/" in name and not (self.headers.get("Range") or "").startswith("bytes=-"):
+            if behaviour == "shard-removed":
+                return self.give(404)
+            if behaviour == "shard-changed":
+                content, number = bytes(255 - byte for byte in content), 2
         if behaviour.startswith("changing"):
             number = 1 if Handler.requests <= Handler.changes_after else 2
             if number == 2:
@@ -86,12 +111,12 @@ class Handler(BaseHTTPRequestHandler):
         headers = {"ETag": f'"{number}"', "Last-Modified": ["Mon, 01", "Tue, 02"][number - 1] + " Jan 2024 00:00:00 GMT"}
         if behaviour in ("untagged", "changing-time"):
             del headers["ETag"]
-        if behaviour in ("undated", "changing-size"):
-            headers = {}
+        if behaviour in ("undated", "changing-size", "weak"):
+            headers = {"ETag": 'W/"1"'} if behaviour == "weak" else {}
         if behaviour == "compressed":
             content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
-        if not wanted or behaviour in ("no-ranges", "no-ranges-cut"):
+        if not wanted or behaviour in ("no-ranges", "no-ranges-cut", "no-length-no-ranges"):
             return self.give(200, content, is_cut=behaviour in ("cut-always", "no-ranges-cut"), **headers)
         start, end = wanted.groups()
         if start:
@@ -115,7 +140,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
+        if self.path.startswith("/no-length") and self.command == "GET":
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        else:
+            self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command == "HEAD":
             return
@@ -144,7 +173,8 @@ class Workdir:
     def run(self, *arguments, expect=0, says="", **environment):
         own = {**os.environ, "HOME": str(self.folder), **environment}
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            own.pop(name, None)
+            if name not in environment:
+                own.pop(name, None)
         command = [self.program, *map(str, arguments)]
         ended = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=300)
         if ended.returncode != expect or says not in ended.stderr:
@@ -224,6 +254,9 @@ def movements(workdir, served, chance, count):
             shutil.rmtree(workdir.folder / "moved.zarr", ignore_errors=True)
             (workdir.folder / "plan.json").unlink(missing_ok=True)
             dry = ["apply", url, chain, "-o", "moved.zarr", "--tasks", "plan.json", "--task-size", "4M"]
+            if behaviour in ("undated", "weak"):
+                workdir.run("plan", *dry, expect=2, says="the ETag or the time")
+                continue
             count = int(re.search(r"(\d+) tasks", workdir.run("plan", *dry))[1])
             workdir.run("task", "plan.json", *map(str, range(count)))
             workdir.run("finish", "plan.json")
@@ -272,6 +305,21 @@ def refusals(workdir):
     workdir.refused(*transpose, workdir.url("signed", "a.npy").split("?")[0], says="403 Forbidden\n")
     workdir.refused(*transpose, "http://127.0.0.1:9/a.npy", says="refused")
     workdir.refused(*transpose, "http:///a.npy", says="has no server")
+    shutil.copy(Handler.folder / "a.npy", Handler.folder / "unnamed")
+    workdir.run("info", workdir.url("forbidden-below", "unnamed"))
+    workdir.refused(*transpose, workdir.url("plain", "a%2Fb.npy"), says="%2F")
+    workdir.refused(*transpose, workdir.url("plain", "a.npy#b"), says="`#`")
+    workdir.refused(*transpose, "http://user:secret@127.0.0.1:9/a.npy", says="http://***@127.0.0.1:9/a.npy: cannot open: contains a user")
+    for scheme in ("HTTP", "s3a", "file"):
+        workdir.refused(*transpose, f"{scheme}://h/a.npy", expect=3, says=f"the scheme {scheme}:// is unknown")
+    workdir.refused(*transpose, workdir.url("no-length-no-ranges", "a.npy"), says="does not state the size")
+    workdir.refused(*transpose, workdir.url("endless", "a.npy"), says="does not exist")
+    assert Handler.endless == 0, "an error document was read to its end"
+    proxy = {"ALL_PROXY": f"http://127.0.0.1:{workdir.port}", "AWS_EC2_METADATA_DISABLED": "false"}
+    workdir.run("info", "s3://b/a.npy", expect=1, says="no credentials", **proxy)
+    assert Handler.proxied == 0, "a proxy was asked for credentials"
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+    workdir.run("info", "s3://b/a.npy", expect=1, says="does not exist", AWS_ENDPOINT_URL=workdir.url("plain", "none"), **keys)
     for name in ("y.npy", "y.zarr", "y"):
         to = ["--to", "zarr"] if name == "y" else []
         before = Handler.requests
@@ -315,10 +363,20 @@ def stores(workdir, served):
             if behaviour == "no-head":
                 workdir.run("info", url, expect=1, says="405")
                 continue
+            refusal = {"no-length": "does not state the size", "forbidden-below": "403"}.get(behaviour)
+            if refusal:
+                workdir.run("info", url, expect=1, says=refusal)
+                continue
             workdir.run("transpose", url, "-o", "y.zarr", "--order", "1,0")
             written = zarr.open_group(workdir.folder / "y.zarr", mode="r")
             assert written.attrs["title"] == "all"
             assert np.array_equal(written["x"][...], expected) and np.array_equal(written["a/b/y"][...], expected)
+    shape = {"shape": array.shape, "chunks": (20, 10), "shards": (40, 20)}
+    made = zarr.create_array(served / "shards.zarr", dtype="f4", compressors=None, fill_value=7, **shape)
+    made[...] = array
+    for behaviour in ("shard-removed", "shard-changed"):
+        says = f"{behaviour.removeprefix('shard-')} while it was read"
+        workdir.refused("transpose", workdir.url(behaviour, "shards.zarr"), expect=3, says=says)
     for version in (2, 3):
         whole = workdir.url("plain", f"v{version}.zarr")
         workdir.run("info", whole, expect=1, says="no consolidated metadata")

@@ -101,7 +101,10 @@ impl ObjectStore for Folder {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
             }
-            Ok(found) => Ok(Some(Stat { bytes: found.len(), modified: found.modified().ok() })),
+            Ok(found) => {
+                let (bytes, modified) = (found.len(), found.modified().ok());
+                Ok(Some(Stat { bytes, modified, tag: None }))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

@@ -23,6 +23,21 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// part has more than `most` bytes or is not within the object.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>>;
 
+    /// Reads a part like [`ObjectStore::read`]. Sets `version` if it is `None`, otherwise checks that the object still
+    /// has it. A store without versions leaves it as it is.
+    ///
+    /// # Errors
+    /// The errors of [`ObjectStore::read`], and if the object has another version.
+    fn read_version(
+        &self,
+        key: &str,
+        part: ByteRange,
+        most: u64,
+        _version: &mut Option<String>,
+    ) -> io::Result<Option<Vec<u8>>> {
+        self.read(key, part, most)
+    }
+
     /// Reads an object, which must be exactly as long as `out`. Returns whether the object exists.
     ///
     /// # Errors
@@ -60,13 +75,15 @@ pub trait ObjectStore: Debug + Send + Sync {
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64>;
 }
 
-/// The size and the time of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The size, the time and the entity tag of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The size in bytes.
     pub bytes: u64,
     /// The time of the last write, if known.
     pub modified: Option<SystemTime>,
+    /// A text that differs if a server has replaced the object, if known.
+    pub tag: Option<String>,
 }
 
 /// A part of an object.

@@ -20,8 +20,14 @@ const MOST_SHARDS: usize = 4;
 /// The offset and the length of a chunk that was never written.
 const MISSING: u64 = u64::MAX;
 
-/// The offset and the length of each chunk of a shard, in row-major order.
-type Index = Arc<[[u64; 2]]>;
+/// The index of a shard.
+#[derive(Debug)]
+struct Index {
+    /// The offset and the length of each chunk, in row-major order.
+    entries: Box<[[u64; 2]]>,
+    /// The version of the shard, see [`ObjectStore::read_version`](crate::object_store::ObjectStore::read_version).
+    version: Option<String>,
+}
 
 /// The layout of the shards of an array, and the indices of the shards that were read last.
 #[derive(Debug)]
@@ -31,7 +37,7 @@ pub(crate) struct Shards {
     counts: Vec<u64>,
     index_part: ByteRange,
     /// Indices by key; `None` for a shard that was never written.
-    kept: Mutex<VecDeque<(String, Option<Index>)>>,
+    kept: Mutex<VecDeque<(String, Option<Arc<Index>>)>>,
 }
 
 impl Shards {
@@ -66,37 +72,51 @@ impl Shards {
     /// Reads the encoded chunk at `index` from the shard at `key`; `None` if it was never written.
     ///
     /// # Errors
-    /// Returns the reason if the chunk cannot be read, or the index points outside the shard.
+    /// Returns the reason if the chunk cannot be read, the shard has changed since its index was read, or the index points outside the shard.
     pub(crate) fn read(
         &self,
         reader: &Reader,
         key: &str,
         index: &[u64],
     ) -> Result<Option<Vec<u8>>, String> {
-        let Some(entries) = self.index_of(reader, key)? else { return Ok(None) };
+        let Some(shard) = self.index_of(reader, key)? else { return Ok(None) };
         let axes = index.iter().zip(&self.counts);
         let number = axes.fold(0, |number, (index, count)| number * count + index % count);
-        match entries.get(number as usize) {
+        match shard.entries.get(number as usize) {
             None => Err("has an index with too few entries".to_owned()),
             Some([MISSING, MISSING]) => Ok(None),
-            Some(&[offset, bytes]) => self.part(reader, key, ByteRange::Range(offset, bytes)),
+            Some(&[offset, bytes]) => {
+                let mut version = shard.version.clone();
+                let read = self.part(reader, key, ByteRange::Range(offset, bytes), &mut version)?;
+                read.ok_or_else(|| "was removed while it was read".to_owned()).map(Some)
+            }
         }
     }
 
-    fn part(&self, reader: &Reader, key: &str, part: ByteRange) -> Result<Option<Vec<u8>>, String> {
-        off_the_core(|| reader.objects.read(key, part, reader.most()))
+    fn part(
+        &self,
+        reader: &Reader,
+        key: &str,
+        part: ByteRange,
+        version: &mut Option<String>,
+    ) -> Result<Option<Vec<u8>>, String> {
+        off_the_core(|| reader.objects.read_version(key, part, reader.most(), version))
             .map_err(|error| error.to_string())
     }
 
     /// Returns the index of the shard at `key`; `None` if it was never written.
-    fn index_of(&self, reader: &Reader, key: &str) -> Result<Option<Index>, String> {
+    fn index_of(&self, reader: &Reader, key: &str) -> Result<Option<Arc<Index>>, String> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, index)) = kept().iter().find(|(of, _)| of == key) {
             return Ok(index.clone());
         }
-        let index = match self.part(reader, key, self.index_part)? {
+        let mut version = None;
+        let index = match self.part(reader, key, self.index_part, &mut version)? {
             None => None,
-            Some(encoded) => Some(on_a_core(|| self.decoded(encoded))?),
+            Some(encoded) => {
+                let entries = on_a_core(|| self.decoded(encoded))?;
+                Some(Arc::new(Index { entries, version }))
+            }
         };
         let mut kept = kept();
         kept.push_back((key.to_owned(), index.clone()));
@@ -106,7 +126,7 @@ impl Shards {
         Ok(index)
     }
 
-    fn decoded(&self, encoded: Vec<u8>) -> Result<Index, String> {
+    fn decoded(&self, encoded: Vec<u8>) -> Result<Box<[[u64; 2]]>, String> {
         let shape = index_shape(&self.counts).map_err(|error| error.to_string())?;
         let options = CodecOptions::default().with_concurrent_target(1);
         let (dtype, fill) = (data_type::uint64(), FillValue::from(MISSING));

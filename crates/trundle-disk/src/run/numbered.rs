@@ -237,7 +237,7 @@ impl Job {
         }
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         sources_identity(sources)?.filter(|_| in_place).ok_or_else(|| {
-            let why = "tasks read at any position, which streams and compressed files do not allow";
+            let why = "tasks read at any position, which streams and compressed files do not allow, and compare the ETag or the time of a file on a server";
             Error::from(Problem::Tasks(why.to_owned()))
         })
     }

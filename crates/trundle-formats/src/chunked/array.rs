@@ -58,8 +58,8 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns the stored size of the chunk at `index` in bytes, and the time of its last write.
-    fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
+    /// Returns the stored size of the chunk at `index` in bytes, the time of its last write and its entity tag.
+    fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
         None
     }
 

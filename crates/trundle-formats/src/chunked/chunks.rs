@@ -85,15 +85,21 @@ impl Blob for Chunks {
                     u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
                 let number = u64::try_from(spread).unwrap_or(count - 1);
                 let (_, _, index) = self.find(begin + number * array.chunk_bytes() as u64);
-                let Some((bytes, modified)) = array.stored_chunk(&index) else {
+                let Some((bytes, modified, tag)) = array.stored_chunk(&index) else {
                     identity.samples.push(0);
                     continue;
                 };
-                let modified = modified.map(nanoseconds).unwrap_or_default();
+                // The size alone does not identify a chunk of a server.
+                if is_remote && modified.is_none() && tag.is_none() {
+                    return Ok(None);
+                }
+                let modified = modified.filter(|_| tag.is_none()).map(nanoseconds);
+                let modified = modified.unwrap_or_default();
                 identity.bytes += bytes;
                 identity.modified = identity.modified.max(modified);
                 identity.samples.extend(bytes.to_le_bytes());
                 identity.samples.extend(modified.to_le_bytes());
+                identity.samples.extend(tag.unwrap_or_default().into_bytes());
             }
         }
         Ok(Some(identity))

@@ -229,8 +229,8 @@ impl ChunkedArray for ZarrArray {
         Ok(self.encoded(index)?.map(EncodedChunk::from))
     }
 
-    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        self.stat(index).map(|found| (found.bytes, found.modified))
+    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
+        self.stat(index).map(|found| (found.bytes, found.modified, found.tag))
     }
 
     fn is_remote(&self) -> bool {
@@ -264,8 +264,8 @@ impl ChunkedArray for UndecodedArray {
         Ok(self.encoded(index)?.map(EncodedChunk::from))
     }
 
-    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        self.stat(index).map(|found| (found.bytes, found.modified))
+    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
+        self.stat(index).map(|found| (found.bytes, found.modified, found.tag))
     }
 
     fn is_remote(&self) -> bool {

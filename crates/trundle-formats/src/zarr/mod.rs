@@ -70,6 +70,13 @@ pub(crate) fn open_folder(
     read(path, &objects, hint).map(Some)
 }
 
+/// Returns whether a server refuses a request or its method.
+pub(crate) fn is_not_allowed(problem: &Problem) -> bool {
+    matches!(problem, Problem::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::PermissionDenied
+            || source.to_string().contains("405 Method Not Allowed"))
+}
+
 fn read(
     path: &Path,
     objects: &Arc<dyn ObjectStore>,
