@@ -233,7 +233,7 @@ fn bytes_below(path: &Path) -> u64 {
 
 /// The lock of a file or folder that is about to be removed.
 enum Held {
-    Own(#[expect(dead_code, reason = "holds the lock until it is dropped")] File),
+    Own(#[allow(dead_code, reason = "holds the lock until it is dropped")] File),
     Shared(SharedLock),
 }
 
