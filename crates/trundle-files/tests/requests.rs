@@ -1,10 +1,13 @@
 //! Tests requests without a command line: decide, report, run, and divide into tasks.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+#[cfg(feature = "zarr")]
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
+#[cfg(feature = "zarr")]
+use serde_json::json;
 use tempfile::TempDir;
 use trundle::{DType, Shape};
 #[cfg(feature = "zarr")]

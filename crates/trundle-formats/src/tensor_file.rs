@@ -96,9 +96,10 @@ impl TensorFile {
                 }
                 Err(problem) => return Err(problem),
             };
-            #[cfg(not(feature = "zarr"))]
-            let probed = None;
-            let mut source = Source::open(path).map_err(|problem| probed.unwrap_or(problem))?;
+            let source = Source::open(path);
+            #[cfg(feature = "zarr")]
+            let source = source.map_err(|problem| probed.unwrap_or(problem));
+            let mut source = source?;
             let format = match format {
                 Some(format) => format,
                 None => guessed(&mut source, hint)?
