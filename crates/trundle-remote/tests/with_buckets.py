@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -33,6 +33,8 @@ import numpy as np
 import requests
 import zarr
 from moto.server import ThreadedMotoServer
+
+from server import Server
 
 BUCKET = "trundle-tests"
 AMAZON = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
@@ -117,17 +119,6 @@ class Proxy(BaseHTTPRequestHandler):
             self.close_connection = True
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
-
-
-class ProxyServer(ThreadingHTTPServer):
-    """A server that does not report clients that hang up, for example killed clients."""
-
-    request_queue_size = 128
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 class Amazon:
@@ -480,7 +471,7 @@ def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
-    proxy = ProxyServer(("127.0.0.1", 0), Proxy)
+    proxy = Server(("127.0.0.1", 0), Proxy)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     amazon, endpoint = server.get_host_and_port(), f"http://127.0.0.1:{proxy.server_port}"
     service = {"gcs_base_url": endpoint, "disable_oauth": True}

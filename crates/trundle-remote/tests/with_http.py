@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 import warnings
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -29,6 +29,8 @@ import h5py
 import numpy as np
 import zarr
 from safetensors.numpy import save_file
+
+from server import Server
 
 # Behaviours with which every read succeeds, and the elements are right.
 GOOD = ["plain", "untagged", "undated", "cut", "failing", "redirect", "no-head", "signed", "late"]
@@ -41,14 +43,14 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     folder = None
     chance = random.Random(1)
-    # The number of requests, and of those in `changing` after which the file changes.
+    # The number of requests. With `changing`, the file changes after `changes_after` requests.
     requests = 0
-    # The number of requests to this server as a proxy.
+    # The number of requests that used this server as a proxy.
     proxied = 0
-    # The number of answers without an end that a client read nonetheless.
+    # The number of endless answers that a client read to the end of what the server sends.
     endless = 0
     changes_after = 0
-    # Where redirects lead.
+    # The target of redirects.
     elsewhere = "/plain"
 
     def log_message(self, *_):
@@ -96,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "forbidden-method":
             return self.give(405)
         content, number = path.read_bytes(), 1
-        # An index of a shard is read first, by its distance from the end.
+        # A client reads the index of a shard first, from the end of the file.
         if "/c/" in name and not (self.headers.get("Range") or "").startswith("bytes=-"):
             if behaviour == "shard-removed":
                 return self.give(404)
@@ -151,15 +153,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[: len(content) // 2] if is_cut else content)
         if is_cut:
             self.close_connection = True
-
-
-class Server(ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 class Workdir:

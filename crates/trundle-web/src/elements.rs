@@ -16,7 +16,7 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Returns the number of the first element of each tensor, and at last the number of all elements.
+    /// Returns the number of the first element of each tensor, followed by the number of all elements.
     pub(crate) fn bases(&self) -> Vec<usize> {
         let mut bases = vec![0usize];
         for shape in &self.shapes {
@@ -36,7 +36,7 @@ impl Inputs<'_> {
         taken.iter().map(|at| self.shapes[*at].clone()).collect()
     }
 
-    /// Returns the number of the element that each element of the result of the first stages is; -1 for a constant.
+    /// Returns the source of each element of the result of the first stages: its number, or -1 for a constant.
     ///
     /// Returns `None` if a tensor is too large to be drawn.
     ///

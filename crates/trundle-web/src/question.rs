@@ -31,7 +31,7 @@ pub(crate) struct ChainQuestion {
 /// A question about a file.
 pub(crate) struct FileQuestion {
     pub(crate) file: String,
-    /// The size of the file, of which the page may send only the beginning.
+    /// The size of the file. The page may send only its beginning.
     pub(crate) bytes: u64,
 }
 
@@ -42,7 +42,7 @@ impl Question {
             .map_err(|error| format!("the question cannot be read: {error}"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let each = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        // A negative size, or one with a fraction, is too large too.
+        // A negative size or a fraction is also refused as too large.
         let size = |value: &Value| value.as_u64().unwrap_or(u64::MAX);
         let sizes = |value: &Value| each(value).iter().map(size).collect::<Vec<_>>();
         if let Some(file) = question["file"].as_str() {
@@ -65,7 +65,7 @@ impl Question {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) text: String,
-    /// The range of the fault in the chain, in UTF-16 code units, in which JavaScript counts.
+    /// The range of the fault in the chain, in UTF-16 code units, because JavaScript counts them.
     span: Option<Range<usize>>,
     /// The names of the tensors that the chain takes, if it could be parsed.
     inputs: Vec<String>,

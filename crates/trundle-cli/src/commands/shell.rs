@@ -21,8 +21,8 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     print_raw(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual pages of the program and of all commands, or only that of the command `words`, such as `plan
-/// roll`.
+/// Prints the manual pages of the program and of all commands, or only the page of the command `words`, such as
+/// `plan roll`.
 ///
 /// # Errors
 /// If there is no such command, a page cannot be rendered, or stdout cannot be written.
@@ -49,7 +49,7 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     print_raw(&page(wanted)?)
 }
 
-/// Writes the manual page of the program and that of each command to a file in `folder`, which is created.
+/// Writes one manual page for the program and one for each command to files in `folder`, which is created.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
