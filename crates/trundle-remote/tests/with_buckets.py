@@ -274,7 +274,7 @@ def groups(workdir):
 
 
 def copies(workdir):
-    """Check that the server copies encoded chunks that do not change, but only within a bucket."""
+    """Check that S3 and GCS copy encoded chunks that do not change, but only within a bucket."""
     array = np.arange(60, dtype="u2").reshape(6, 10)
     made = zarr.create_array(str(workdir.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
     array[2:4, 5:] = 0
@@ -282,8 +282,12 @@ def copies(workdir):
     workdir.upload(workdir.folder / "c.zarr", "c.zarr")
     source, before = workdir.url("c.zarr"), Proxy.copies
     workdir.run("roll", source, "--shift", "2", "--axes", "0", "-o", workdir.url("d.zarr"))
-    # The program copies no chunks that were never written, but repeats a copy if the server's answer is lost.
-    assert Proxy.copies - before >= 5, Proxy.copies - before
+    if workdir.scheme == "az":
+        # Azure may confirm a copy that is not finished.
+        assert Proxy.copies == before
+    else:
+        # The program copies no chunks that were never written, but repeats a copy if the server's answer is lost.
+        assert Proxy.copies - before >= 5, Proxy.copies - before
     assert np.array_equal(workdir.download("d.zarr")[...], np.roll(array, 2, 0))
     assert len(workdir.keys("d.zarr/")) == 6
     workdir.run("transpose", source, "--metadata-only", "-o", workdir.url("e.zarr"))
