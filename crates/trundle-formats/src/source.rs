@@ -228,10 +228,9 @@ impl Source {
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
         let is_behind = offset < self.position;
         match &mut self.input {
-            Input::File { .. } | Input::Memory(_) => {
+            Input::File { .. } | Input::Memory(_) | Input::Blob(_) => {
                 self.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
             }
-            Input::Blob(_) => self.position = offset,
             Input::Gzip(data) if is_behind && data.blob.is_some() => {
                 data.restart();
                 self.position = 0;
@@ -391,26 +390,16 @@ impl Read for Source {
 
 impl Seek for Source {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.position = match &mut self.input {
-            Input::File { file, .. } => match to {
-                // Reads do not move the position of the file.
-                SeekFrom::Current(distance) => {
-                    let to = self.position.checked_add_signed(distance);
-                    file.seek(SeekFrom::Start(to.ok_or(io::ErrorKind::InvalidInput)?))?
-                }
-                _ => file.seek(to)?,
-            },
-            Input::Memory(memory) => memory.seek(to)?,
-            Input::Blob(bytes) => {
-                let found = match to {
-                    SeekFrom::Start(offset) => Some(offset),
-                    SeekFrom::End(distance) => bytes.bytes()?.checked_add_signed(distance),
-                    SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
-                };
-                found.ok_or(io::ErrorKind::InvalidInput)?
-            }
-            Input::Gzip(_) | Input::Stream(_) => return Err(io::ErrorKind::NotSeekable.into()),
+        let end = self.length().ok_or(io::ErrorKind::NotSeekable)?;
+        let offset = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::End(distance) => end.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
         };
+        self.position = offset.ok_or(io::ErrorKind::InvalidInput)?;
+        if let Input::Memory(memory) = &mut self.input {
+            memory.set_position(self.position);
+        }
         Ok(self.position)
     }
 }

@@ -72,7 +72,8 @@ impl Shards {
     /// Reads the encoded chunk at `index` from the shard at `key`; `None` if it was never written.
     ///
     /// # Errors
-    /// Returns the reason if the chunk cannot be read, the shard has changed since its index was read, or the index points outside the shard.
+    /// Returns the reason if the chunk cannot be read, the shard has changed since its index was read, or the index points
+    /// outside the shard.
     pub(crate) fn read(
         &self,
         reader: &Reader,
