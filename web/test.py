@@ -1,7 +1,8 @@
-"""Tries the page in Chromium, against numpy and the program. `web/test` sets up what this needs."""
+"""Tries the page and the documents in Chromium, against numpy and the program. `web/test` sets up what this needs."""
 
 import argparse
 import functools
+import html
 import http.server
 import json
 import os
@@ -115,6 +116,12 @@ class Tests:
         names, shape = [name for name, _, _ in axes], [int(size) for _, _, size in axes]
         return kept["chain"][0], names, shape, kept["dtype"][0]
 
+    def is_accessible(self, where):
+        """Checks that axe finds no serious fault in the open page."""
+        for fault in Axe().run(self.page).response["violations"]:
+            if fault["impact"] in ("serious", "critical"):
+                self.check(False, f"{where}: axe: {fault['id']}: {fault['help']}: {[node['target'] for node in fault['nodes']]}")
+
     def is_within(self):
         """Whether nothing is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -217,7 +224,7 @@ def snippets(test, preset, array, expected):
 
 def test_sizes(test, pictures):
     """Each example at each size, in light and dark: nothing is cut off, nothing jumps, and axe finds no serious fault."""
-    page, axe = test.page, Axe()
+    page = test.page
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ["light", "dark"]:
@@ -232,9 +239,7 @@ def test_sizes(test, pictures):
                 test.check(drawn, f"{name}, {preset}: elements under 3 pixels")
                 if pictures:
                     page.screenshot(path=Path(pictures) / f"{preset.split()[0]}-{name}-{scheme}.png", full_page=True)
-            faults = [one for one in axe.run(page).response["violations"] if one["impact"] in ("serious", "critical")]
-            for fault in faults:
-                test.check(False, f"{name}, {scheme}: axe: {fault['id']}: {fault['help']}: {[node['target'] for node in fault['nodes']]}")
+            test.is_accessible(f"{name}, {scheme}")
             test.no_errors(f"{name}, {scheme}")
     page.set_viewport_size({"width": 1440, "height": 900})
 
@@ -334,7 +339,7 @@ def onnx_transpose():
 def test_speed(test):
     """Measures the size of the page, the first paint, and how long a change of a 16 x 16 x 3 tensor takes until it is drawn."""
     page = test.page
-    size = sum(len(brotli.compress(file.read_bytes())) for file in PAGE.iterdir())
+    size = sum(len(brotli.compress(file.read_bytes())) for file in PAGE.iterdir() if file.is_file())
     print(f"  all files of the page, compressed: {size} bytes")
     test.check(size <= 500 << 10, "the page is larger than 500 KiB")
     test.open("#" + urllib.parse.urlencode({"chain": "flip(2) | h w c -> c h w", "shape": "h:16,w:16,c:3", "dtype": "u8", "by": 2}))
@@ -355,6 +360,41 @@ def test_speed(test):
     print(f"  first paint after {paint:.0f} ms; 16 x 16 x 3 redrawn in {middle:.1f} ms, nine of ten within {most:.1f} ms")
     test.check(paint < 1000, f"the first paint takes {paint:.0f} ms")
     test.check(middle < 16, f"a redraw takes {middle:.1f} ms")
+
+
+def test_documents(test, pictures):
+    """Each link leads to a file and each anchor to an element, the search finds an operator, and no page asks another host."""
+    page, documents = test.page, PAGE / "documents"
+    texts = {file: file.read_text() for file in documents.rglob("*.html")}
+    test.check(len(texts) > 25, f"there are {len(texts)} documents")
+    for file, text in texts.items():
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            target, _, anchor = html.unescape(link).partition("#")
+            if not target.startswith(("https:", "data:")):
+                to = (file.parent / urllib.parse.unquote(target.partition("?")[0])).resolve() if target else file
+                test.check(to.is_file(), f"{file.name} links {link}, which is no file")
+                if anchor and to in texts:
+                    test.check(f'id="{anchor}"' in texts[to], f"{file.name} links {link}, which has no such place")
+    for name, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ["light", "dark"]:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for document in ["README", "docs/chains", "docs/dependencies"]:
+                page.goto(f"{test.url}documents/{document}.html")
+                test.check(test.is_within(), f"{name}, {document}: wider than the window")
+                test.is_accessible(f"{name}, {scheme}, {document}")
+                if pictures:
+                    page.screenshot(path=Path(pictures) / f"{Path(document).name}-{name}-{scheme}.png")
+    page.goto(f"{test.url}documents/search.html?q=fftshift")
+    page.wait_for_selector("#search-results li a")
+    found = page.eval_on_selector_all("#search-results li a", "all => all.map((one) => one.textContent)")
+    test.check("Chains" in found, f"the search for fftshift finds {found}")
+    page.goto(test.url)
+    page.click("text=Documents")
+    test.check("documents" in page.url and page.inner_text("h1").startswith("trundle"), "the page does not lead to the documents")
+    page.goto(f"{test.url}api/trundle/index.html")
+    test.check("trundle" in page.inner_text("h1"), "there is no documentation of the library")
+    test.no_errors("documents")
 
 
 def main():
@@ -379,6 +419,7 @@ def main():
             ("sizes", lambda: test_sizes(test, given.pictures)),
             ("keyboard and stages", lambda: test_keyboard_and_stages(test)),
             ("hostile chains and files", lambda: test_hostile(test)),
+            ("documents", lambda: test_documents(test, given.pictures)),
             ("speed", lambda: test_speed(test)),
         ]:
             begun = time.monotonic()
