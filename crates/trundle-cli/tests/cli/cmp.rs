@@ -5,7 +5,7 @@ use trundle_testing::everything;
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
-use crate::refusals::refused;
+use crate::refusals::refused_as_listed;
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir, chance, is_tried, npz};
 
@@ -448,21 +448,7 @@ fn what_cannot_be_compared_is_refused() {
     let objects = Tensor { descr: "'|O'".to_owned(), ..Tensor::counting(&[2]) };
     let both = [("o.npy", objects.file(PLAIN)), ("a.npy", Tensor::counting(&[8, 9]).file(PLAIN))];
     dir.write("objects.npz", &npz::archive(&both));
-    refused(
-        &dir,
-        &[
-            ("cmp - -", 2, "stdin can supply only one of the two files"),
-            ("cmp a.npy", 2, "<B>"),
-            ("cmp a.npy none.npy", 2, "none.npy: cannot open"),
-            ("cmp a.npy short.npy", 3, "short.npy"),
-            ("cmp a.npy bad.npz", 3, "bad.npz"),
-            ("cmp bad.npz a.npy", 3, "bad.npz"),
-            ("cmp a.npy objects.npz", 3, "\"o\" cannot be read[..]--tensor NAME"),
-            ("cmp good.npz objects.npz --tensor x", 3, "no tensor is named \"x\""),
-            ("cmp a.npy good.npz --max-mem 1K", 2, "--max-mem"),
-            ("cmp a.npy good.npz -q --json", 2, "cannot be used with"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/cmp.txt"));
     dir.run("cmp a.npy objects.npz --tensor a").done();
     dir.run("cmp a.npy good.npz --max-mem 4K").done();
 }

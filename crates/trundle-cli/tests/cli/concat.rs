@@ -1,6 +1,7 @@
 //! `concat` and `stack`, which join tensors.
 
 use crate::npy::{PLAIN, Style, Tensor};
+use crate::refusals::refused_as_listed;
 use crate::{Run, Workdir, safetensors};
 
 /// 4-byte elements, different for each seed.
@@ -186,39 +187,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         ("row.npy", &part(2, &[6])),
         ("i.npy", &other),
     ]);
-    let before = dir.contents();
-    let cases: [(&str, i32, &str); 8] = [
-        (
-            "concat a.npy a.npy b.npy --axis 0",
-            3,
-            "b.npy: shape [3, 2], but [2, 3] in a.npy: only their sizes along axis 0 may differ",
-        ),
-        ("concat a.npy row.npy --axis 0", 3, "row.npy: shape [6], but [2, 3] in a.npy"),
-        (
-            "concat a.npy i.npy --axis 0",
-            3,
-            "i.npy: element type i32, but f32 in a.npy: the types must be equal",
-        ),
-        (
-            "stack a.npy b.npy --axis 0",
-            3,
-            "b.npy: shape [3, 2], but [2, 3] in a.npy: the shapes must be equal",
-        ),
-        ("concat a.npy a.npy --axis 2", 3, "a.npy: axis 2 is out of range for rank 2"),
-        ("stack a.npy a.npy --axis -4", 3, "a.npy: axis -4 is out of range for rank 3"),
-        ("concat a.npy none.npy --axis 0", 1, "none.npy: cannot open"),
-        ("concat a.npy a.npy --dim time", 3, "a.npy: no axis is called \"time\""),
-    ];
-    for (words, code, message) in cases {
-        let args = format!("{words} -o out.npy");
-        dir.run(&args).refused(code, message);
-        dir.run(&format!("plan {args}")).refused(code, message);
-    }
-    for words in ["concat a.npy", "concat --axis 0", "concat a.npy --axis 0 --dim x", "stack a.npy"]
-    {
-        dir.run(&format!("{words} -o out.npy")).refused(2, "");
-    }
-    assert_eq!(dir.contents(), before);
+    refused_as_listed(&dir, include_str!("refusals/joins.txt"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::Workdir;
 use crate::npy::{self, Tensor};
+use crate::refusals::refused_as_listed;
 
 fn file(name: &str) -> Vec<u8> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
@@ -353,20 +354,5 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
     dir.write("unicode.npy", &Tensor::noise("'<U3'", 12, &[4]).file(npy::PLAIN));
     dir.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
     dir.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
-    for (code, args, word) in [
-        (3, "info classic.nc", "a classic netCDF file"),
-        (3, "info old.hdf", "HDF4"),
-        (3, "info none.h5", "magic"),
-        (2, "convert unicode.npy -o x.h5", "HDF5 has no elements of type U3"),
-        (2, "convert time.npy -o x.h5", "HDF5 has no elements of type datetime64"),
-        (
-            2,
-            "convert plain.npy -o x.nc --chunks 2,2",
-            "2 sizes of chunks, but the result has 1 axis",
-        ),
-    ] {
-        dir.run(args).refused(code, word);
-    }
-    dir.run("flip cut.h5 --axes 0 -o x.npz").refused(3, "");
-    assert!(!dir.path("x.npz").exists() && !dir.path("x.h5").exists());
+    refused_as_listed(&dir, include_str!("refusals/hdf5.txt"));
 }

@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 
 use crate::npy::{PLAIN, Style, Tensor};
+use crate::refusals::refused_as_listed;
 use crate::{Run, Workdir};
 
 #[derive(Default)]
@@ -193,28 +194,11 @@ fn outputs_that_exist_stay_unless_forced() {
 
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    let refusals: [(&str, i32, &str); 7] = [
-        (
-            "run model.xml --input x=x.npy --max-mem 10",
-            2,
-            "at least 4.0 KiB (4K) are needed, got 10 bytes",
-        ),
-        ("run model.xml", 2, "input \"x\" is missing, u16 [?, 3]"),
-        ("run model.xml --input z=x.npy", 2, "no input is called \"z\": the model has x"),
-        ("run model.xml --input x", 2, "expected NAME=FILE"),
-        ("run model.xml --input x=none.npy", 1, "none.npy: cannot"),
-        ("run model.xml --input x=wide.npy", 3, "must have shape [?, 3], got [2, 4]"),
-        ("run model.xml --input x=u8.npy", 3, "holds elements of type u8"),
-    ];
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     dir.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
     dir.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
-    let before = dir.contents();
-    for (args, code, message) in refusals {
-        dir.run(&format!("{args} --out-dir=out")).refused(code, message);
-        assert_eq!(dir.contents(), before);
-    }
+    refused_as_listed(&dir, include_str!("refusals/models.txt"));
 }
 
 /// Two inputs, each concatenated with itself, then joined, rolled and transposed.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::npz;
+use crate::refusals::refused_as_listed;
 use crate::zarr::{metadata, plain, write_store, written};
 
 /// Names, shapes and axis names of weather data.
@@ -321,18 +322,8 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
             _ => {}
         }
     }
-    for (args, code, words) in [
-        ("roll x.zarr --shift 1 --dims x -o y.zarr", 3, "no axis is called \"x\""),
-        ("flip wind.npy --dims lat -o y.npy", 3, "axis names come from the file"),
-        ("flip x.zarr --dims lat --axes 0 -o y.zarr", 2, "cannot be used with"),
-        ("flip x.zarr --tensor wind --dims lat,lat -o y.zarr", 3, "--dims names axis lat twice"),
-        ("flip x.zarr -o y.zarr", 2, "required arguments"),
-        ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axis names come from the file"),
-        ("apply wind.npy flip(dims=[lat) -o y.npy", 2, "expected"),
-    ] {
-        dir.run(args).refused(code, words);
-    }
     assert_eq!(dir.contents(), before);
+    refused_as_listed(&dir, include_str!("refusals/names.txt"));
     let dots = "apply x.zarr '... time lat lon -> ... lat lon time' -o y.zarr";
     dir.run(&format!("{dots} {deep}")).done();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::{OTHERS, USUAL};
-use crate::refusals::refused;
+use crate::refusals::{refused, refused_as_listed};
 use crate::results::{CASES, flipped, inverted, rolled};
 use crate::{Workdir, is_tried};
 
@@ -251,18 +251,7 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
 fn npy_files_that_are_not_what_they_are_said_to_be() {
     let dir = Workdir::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
     dir.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
-    refused(
-        &dir,
-        &[
-            ("info volume.npy --dtype f32", 3, "u16 ('<u2')[..]f32 ('<f4')"),
-            ("info volume.npy --dtype f16", 3, "u16 ('<u2')[..]f16 ('<f2')"),
-            ("info volume.npy --shape 4,5,7", 3, "[4, 5, 6][..][4, 5, 7]"),
-            ("info volume.npy --offset 0", 2, "volume.npy: [..]offset"),
-            ("info bytes.npy --dtype i4", 2, "--dtype and --shape are needed"),
-            ("info bytes.npy --dtype i4 --shape 5,5", 3, "[12][..]13"),
-            ("info volume.npy --dtype i4 --shape 480", 3, "u16[..]i4"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/npy.txt"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Formats detected from the content, and options for the format, type, shape and order.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::refusals::refused;
+use crate::refusals::{refused, refused_as_listed};
 use crate::results::{flipped, inverted};
 use crate::safetensors::{Named, file};
 use crate::{Workdir, npz};
@@ -15,46 +15,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
     let dir = Workdir::new();
     dir.write("text.dat", b"some text, and no tensor");
     dir.write("old.npy", b"an output that exists");
-    refused(
-        &dir,
-        &[
-            ("info none", 1, "none: cannot open: [..]No such file or directory"),
-            ("info none.dat", 1, "none.dat: cannot open: [..]No such file or directory"),
-            ("transpose none -o x.npy", 1, "none: cannot open: [..]No such file or directory"),
-            // The input does not exist, and the output exists.
-            (
-                "transpose none.npy -o old.npy",
-                1,
-                "none.npy: cannot open: [..]No such file or directory",
-            ),
-            (
-                "plan transpose none.npy -o old.npy",
-                1,
-                "none.npy: cannot[..]No such file or directory",
-            ),
-            ("concat none.npy --axis 0 -o old.npy", 1, "none.npy: [..]No such file or directory"),
-            (
-                "relayout none.npy --rule '*: a b -> b a' -o old.npy --to safetensors",
-                1,
-                "none.npy: cannot open: [..]No such file or directory",
-            ),
-            ("info .", 3, ".: is a folder without zarr.json"),
-            ("info /", 3, "/: is a folder without zarr.json"),
-            (
-                "info text.dat",
-                2,
-                "text.dat: unknown ending \".dat\"[..]hint: --from FORMAT or --dtype and --shape",
-            ),
-            ("info text.dat --from tiff", 2, "tiff[..]npy, npz, safetensors, "),
-            ("info text.dat --from npy", 3, "text.dat: not an .npy file"),
-            ("info text.dat --dtype u8", 2, "text.dat: raw bytes[..]--shape are"),
-            (
-                "flip text.dat --dtype u8 --shape -1 --axes 0 -o y",
-                2,
-                "y: unknown ending \"\"[..]--to FORMAT",
-            ),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/missing.txt"));
 }
 
 #[test]
@@ -190,27 +151,8 @@ fn types_go_by_the_names_that_others_have_for_them() {
         assert!(String::from_utf8_lossy(&text).contains(&format!("'descr': {descr}")), "{name}");
         assert!(text.ends_with(&bytes), "{name}");
     }
-    let of = |name: &'static str| format!("info x.bin --shape 12 --dtype {name}");
     dir.write("little.npy", &Tensor::noise("'<f4'", 4, &[3]).file(PLAIN));
-    refused(
-        &dir,
-        &[
-            (&of("float"), 2, "\"float\" may be f32 or f64: choose one"),
-            (&of("f4"), 2, "\"f4\" may be '<f4', f32 or f4e2m1"),
-            (&of("f31"), 2, "unknown element type \"f31\": expected one of boolean"),
-            (&of("<q4"), 2, "\"<q4\"[..]<f4"),
-            (
-                "roll x.bin --dtype >f4 --shape 12 --shift 0 --axes 0 -o x.safetensors",
-                2,
-                "its numbers are little-endian, not '>f4'",
-            ),
-            (
-                "info little.npy --dtype >f4",
-                3,
-                "holds elements of type f32 ('<f4'), not f32 ('>f4')",
-            ),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/types.txt"));
 }
 
 #[test]
@@ -231,25 +173,7 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
         let report = dir.run(&format!("info {file} --json {described}")).done().json();
         assert_eq!(report["tensors"][0]["shape"], serde_json::json!(shape), "{described:?}");
     }
-    let of = |shape: &'static str| format!("info x.bin --dtype f32 --shape '{shape}'");
-    refused(
-        &dir,
-        &[
-            (&of("5,-1"), 3, "the tensor needs 40 bytes, but there are 48"),
-            (&of("-1,-1"), 2, "only one size can be -1"),
-            (
-                &of("0,-1"),
-                3,
-                "the size of -1 cannot be computed: the tensor has no bytes for any size",
-            ),
-            (&of("-2"), 2, "\"-2\" is not a size"),
-            (
-                "info volume.npy --shape 2,-1,5",
-                3,
-                "holds a tensor of shape [2, 3, 4], not [2, -1, 5]",
-            ),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/sizes.txt"));
     let run = dir.run_on(&[0; 48], "info - --dtype f32 --shape 3,-1");
     assert!(run.stderr.contains("stdin: is a stream"), "{run:?}");
 }
@@ -291,19 +215,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         let header = String::from_utf8_lossy(&dir.read("x.npy")).into_owned();
         assert!(header.contains(&format!("'descr': '{descr}'")), "{header}");
     }
-    refused(
-        &dir,
-        &[
-            (
-                "info e4.npy --dtype i4 --shape 2,12",
-                3,
-                "holds one element in each byte ('|V1')[..]leave out the type",
-            ),
-            ("info bf.npy --dtype f8e4m3", 3, "type V2 ('|V2'), not f8e4m3"),
-            ("info bf.npy --dtype f16", 3, "type V2 ('|V2'), not f16"),
-            ("info e4.npy --dtype u8", 3, "type V1 ('|V1'), not u8"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/ml_dtypes.txt"));
 }
 
 #[test]
@@ -317,26 +229,7 @@ fn orders_are_read_and_refused_as_they_are_meant() {
             assert_eq!(Tensor::read(&dir.read("x.npy"), 2), inverted(&tensor));
         }
     }
-    let to = |order: &'static str| format!("transpose v.npy -o y.npy --order '{order}'");
-    refused(
-        &dir,
-        &[
-            (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, but the tensor has 3 axes"),
-            (&to("0"), 3, "order has 1 entry, but the tensor has 3 axes"),
-            (&to("-1,0,1"), 3, "order entry -1[..]the axis that -1 counts from the end is 2"),
-            (&to("zyx"), 2, "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`"),
-            ("transpose v.npy y.npy", 2, "'y.npy'[..]the result goes to -o: '-o y.npy'"),
-            (
-                "transpose v.npy y.npy -o out",
-                2,
-                "'y.npy'[..]this command takes one input at a time",
-            ),
-            (&to("2 0 1"), 2, "separate numbers by commas: 2,0,1"),
-            ("split v.npy -o p-{}.npy --axis 2", 2, "<--parts <N>|--sizes <SIZES>>"),
-            ("concat v.npy v.npy -o y.npy", 2, "<--axis <AXIS>|--dim <NAME>>"),
-            ("apply v.npy 'a -> a' y.npy", 2, "the result goes to -o: '-o y.npy'"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/orders.txt"));
 }
 
 #[test]

@@ -7,13 +7,26 @@ use crate::{Run, Workdir};
 
 /// Checks arguments, exit code and message of each run, which must print nothing else and leave no files.
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "a failed test shows the arguments of the failed run last")]
 pub(crate) fn refused(dir: &Workdir, refusals: &[(&str, i32, &str)]) {
     let before = dir.contents();
     for (args, code, said) in refusals {
+        println!("trundle {args}");
         let run = dir.run(*args);
         run.refused(*code, said);
         assert!(run.stdout.is_empty() && run.stderr.starts_with("error: "), "{run:#?}");
         assert_eq!(dir.contents(), before, "{args:?} left something");
+    }
+}
+
+/// Checks the runs of a list: a line of arguments, then an indented line with the exit code and the message, in which
+/// `\n` is a line break.
+#[track_caller]
+pub(crate) fn refused_as_listed(dir: &Workdir, list: &str) {
+    let lines: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    for run in lines.chunks(2) {
+        let (code, said) = run[1].trim_start().split_once(": ").unwrap();
+        refused(dir, &[(run[0], code.parse().unwrap(), &said.replace("\\n", "\n"))]);
     }
 }
 
@@ -110,98 +123,13 @@ fn huge_numbers_of_nothing_take_no_time() {
 #[test]
 fn arguments_against_the_rules_of_an_operator() {
     let dir = dir();
-    refused(
-        &dir,
-        &[
-            (
-                "transpose volume.npy -o out.npy --order 0,1",
-                3,
-                "volume of shape [4, 5, 6]: order has 2 entries, but the tensor has 3 axes",
-            ),
-            (
-                "transpose volume.npy -o out.npy --order 0,1,3",
-                3,
-                "order entry 3 is out of range for rank 3[..]0..=2",
-            ),
-            (
-                "transpose volume.npy -o out.npy --order 0,-1,1",
-                3,
-                "order entry -1 is out of range for rank 3[..]0..=2",
-            ),
-            ("transpose volume.npy -o out.npy --order 0,1,1", 3, "order has axis 1 twice"),
-            (
-                "roll volume.npy -o out.npy --shift 1 --axes 3",
-                3,
-                "axis 3 is out of range for rank 3[..]-3..=2",
-            ),
-            (
-                "roll volume.npy -o out.npy --shift 1,2 --axes 0,-4",
-                3,
-                "axis -4 is out of range for rank 3[..]-3..=2",
-            ),
-            (
-                "roll volume.npy -o out.npy --shift 1,2 --axes 0,1,2",
-                3,
-                "shift and axes[..]got 2 and 3",
-            ),
-            ("roll scalar.npy -o out.npy --shift 1 --axes 0", 3, "axis 0[..]rank 0"),
-            (
-                "flip volume.npy -o out.npy --axes 0,5",
-                3,
-                "axis 5 is out of range for rank 3[..]-3..=2",
-            ),
-            ("flip volume.npy -o out.npy --axes 0,-3", 3, "axis[..]twice"),
-            (
-                "flip volume.npy -o out.npy --axes -9223372036854775808",
-                3,
-                "axis -9223372036854775808 is out of range for rank 3",
-            ),
-            (
-                "reverse matrix.npy -o out.npy --axis 2 --lengths 1,2,3",
-                3,
-                "axis 2 is out of range for rank 2[..]-2..=1",
-            ),
-            ("reverse scalar.npy -o out.npy --axis 0 --lengths 1", 3, "rank 0"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/operators.txt"));
 }
 
 #[test]
 fn lengths_that_do_not_fit() {
     let dir = dir();
-    let reverse = |rest: &str, code: i32, said: &str| {
-        refused(&dir, &[(&format!("reverse matrix.npy -o out.npy --axis 1 {rest}"), code, said)]);
-    };
-    reverse("--lengths 1,2", 3, "lengths[..]got 2 and 3");
-    reverse("--lengths ''", 3, "lengths[..]got 0 and 3");
-    reverse("--lengths 1,-2,3", 3, "length -2 at index 1[..]0..=18446744073709551615");
-    reverse("--lengths 1,18446744073709551616,3", 3, "length 18446744073709551616");
-    reverse("--lengths 1,two,3", 2, "lengths entry \"two\" is not an integer");
-    reverse("--lengths 1,2,", 2, "lengths entry \"\" is not an integer");
-    reverse("--lengths 1.5,2,3", 2, "lengths entry \"1.5\" is not an integer");
-    reverse("--lengths two", 2, "lengths entry \"two\" is not an integer[..]file \"two\"");
-    reverse("--lengths 1.5", 2, "lengths entry \"1.5\" is not an integer");
-    reverse("--lengths none.npy", 1, "none.npy: cannot open");
-    reverse("--lengths none.txt", 2, "file \"none.txt\" does not exist");
-    reverse("--lengths file.txt", 3, "file.txt: lengths entry ");
-    reverse("--lengths folder.npy", 2, "folder.npy: is a folder");
-    reverse("--lengths floats.npy", 3, "floats.npy: lengths must be integers, got f32");
-    reverse("--lengths volume.npy", 3, "lengths must have shape [3, 1], got [4, 5, 6]");
-    let batch = |rest: &str, said: &str| {
-        reverse(&format!("--batch-axis 0 {rest}"), 3, said);
-    };
-    batch("--lengths 1,2,5", "length 5 at index 2[..]size 4[..]0..=4");
-    batch("--lengths 1,-2,3", "length -2 at index 1[..]size 4[..]0..=4");
-    batch("--lengths 1,2", "lengths[..]got 2 and 3");
-    batch("--lengths lengths.npy", "length 9 at index 1[..]0..=4");
-    batch("--lengths column.npy", "one axis[..][3, 1]");
-    reverse("--batch-axis 1 --lengths 1,2,3", 3, "axis[..]batch axis[..]differ");
-    reverse("--batch-axis 5 --lengths 1", 3, "batch axis 5[..]rank 2[..]-2..=1");
-
-    let both = "reverse - --axis 0 --lengths - -o out.npy";
-    refused(&dir, &[(both, 2, "stdin can supply")]);
-    let both = "apply - 'reverse(axis=0, lengths=-)' -o out.npy";
-    refused(&dir, &[(both, 2, "stdin can supply")]);
+    refused_as_listed(&dir, include_str!("refusals/lengths.txt"));
 }
 
 #[test]
@@ -270,72 +198,13 @@ fn chains_that_nobody_would_write() {
 #[test]
 fn files_that_cannot_be_read_or_written() {
     let dir = dir();
-    let to = |output: &str| format!("transpose volume.npy -o {output}");
-    refused(
-        &dir,
-        &[
-            ("transpose none.npy -o out.npy", 1, "none.npy: cannot open"),
-            ("transpose folder.npy -o out.npy", 2, "folder.npy: is a folder"),
-            ("transpose file.txt -o out.npy", 2, "file.txt[..]\".txt\"[..].npy"),
-            ("transpose none -o out.npy", 1, "none: cannot open"),
-            (&to("matrix.npy"), 2, "matrix.npy: already exists"),
-            (&to("volume.npy"), 2, "volume.npy: already exists"),
-            (&to("folder.npy"), 2, "folder.npy: is a folder"),
-            (&format!("{} --force", to("folder.npy")), 2, "folder.npy: is a folder"),
-            (&format!("{} --verify", to("folder.npy")), 2, "folder.npy: is a folder"),
-            (&to("none/out.npy"), 1, "none/out.npy: the folder none does not exist"),
-            (&to("file.txt/out.npy"), 1, "file.txt/out.npy: cannot"),
-            (&to("out.tiff"), 2, "out.tiff[..]\".tiff\"[..].npy"),
-            (&to("out"), 2, "out: unknown ending \"\"[..].nc4 .bin .raw, or - for a stream"),
-            (&format!("{} --json", to("-")), 2, "--json[..]stdout"),
-            (&format!("{} --verify", to("-")), 2, "--verify[..]stdout"),
-            ("view volume.npy -o out.jpg", 2, "out.jpg[..].png"),
-            ("view volume.npy -o none/out.png", 1, "none/out.png: the folder none does not exist"),
-            ("demo file.txt --size 8", 2, "file.txt: is not a folder"),
-            ("demo . --size 8", 2, "holds[..]the demo did not write"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/files.txt"));
 }
 
 #[test]
 fn arguments_that_make_no_sense() {
     let dir = dir();
-    let transpose = |rest: &str| format!("transpose volume.npy -o out.npy {rest}");
-    let order = "--order 0,1,2 --order 2,1,0";
-    refused(
-        &dir,
-        &[
-            ("transpose volume.npy", 2, "--output"),
-            ("transpose -o out.npy", 2, "<IN>"),
-            ("frobnicate", 2, "frobnicate"),
-            ("roll volume.npy -o out.npy --shift 1", 2, "--axes"),
-            (&transpose("-o two.npy"), 2, "--output[..]multiple times"),
-            (&transpose(order), 2, "--order[..]multiple times"),
-            (&transpose("matrix.npy"), 2, "unexpected argument 'matrix.npy'"),
-            (&transpose("--order 1;2"), 2, "'1;2'[..]--order[..]not a 64-bit integer"),
-            (&transpose("--order 9223372036854775808"), 2, "--order[..]64-bit"),
-            (&transpose("--threads 0"), 2, "'0'[..]--threads[..]at least 1"),
-            (&transpose("--threads many"), 2, "'many'[..]--threads[..]at least 1"),
-            (&transpose("--max-mem 1X"), 2, "'1X'[..]--max-mem[..]K, M, G or T"),
-            (&transpose("--max-mem -1"), 2, "-1"),
-            (&transpose("--tensor none"), 3, "\"none\"[..]the file has volume"),
-            ("plan transpose volume.npy -o volume.npy", 2, "volume.npy: already exists"),
-            ("plan transpose volume.npy -o out.tiff", 2, "out.tiff[..].npy"),
-            ("plan transpose volume.npy -o no/out.npy", 1, "no does not exist"),
-            (&transpose("--max-mem 10"), 2, "'10'[..]at least 4.0 KiB (4K)[..]10 bytes"),
-            (&transpose("--threads 100000"), 2, "--threads[..]at most 4096[..]100000"),
-            ("view volume.npy --slice a,:,:", 2, "\"a\"[..]axis 0"),
-            ("view volume.npy --slice 1,:", 3, "2 for rank 3"),
-            ("view volume.npy --slice 4,:,:", 3, "index 4 on axis 0[..]size 4"),
-            ("view volume.npy --slice 1,2,3", 3, "0 of `:`[..]expected 1, 2"),
-            ("view volume.npy --range 1,1", 2, "--range[..]both numbers are 1"),
-            ("man transpos", 2, "\"transpos\"[..]transpose, roll"),
-            ("man roll x", 2, "\"x\"[..]no subcommands"),
-            ("view empty.npy", 3, "axis 1[..][3, 0, 4][..]size 0"),
-            ("demo new --size 7", 2, "7[..]8..=2048"),
-            ("completions cmd.exe", 2, "cmd.exe[..]bash"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/arguments.txt"));
 }
 
 #[test]

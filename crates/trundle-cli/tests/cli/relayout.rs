@@ -2,7 +2,7 @@
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::USUAL;
-use crate::refusals::refused;
+use crate::refusals::{refused, refused_as_listed};
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir};
 
@@ -406,75 +406,5 @@ fn what_a_rule_may_not_be() {
     dir.write("none.txt", b"# nothing\n\n");
     dir.write("rules.txt", b"# weights\nconv*: o i h w -> o h w i\nbias: o i -> o\n");
     dir.write("latin.txt", b"\xfc: o i -> i o\n");
-    let to = |output| format!("relayout in.safetensors -o {output} --rule");
-    let rule = |rule| format!("{} '{rule}'", to("out.safetensors"));
-    let file = |file| format!("relayout in.safetensors -o out.safetensors --rules {file}");
-    refused(
-        &dir,
-        &[
-            (&rule("conv1.weight o i -> i o"), 2, "--rule: a rule without a colon\n  conv1"),
-            (&rule(": o i -> i o"), 2, "without a name"),
-            (&rule("conv[1.weight: o i -> i o"), 2, "not a valid name pattern: [..]\n      ^^"),
-            (&rule("c: flip(0)"), 2, "a call instead of[..]\n     ^^^^^^^\n"),
-            (
-                &rule("c: o i -> i o | flip(0)"),
-                2,
-                "a second stage[..]\n                  ^^^^^^^\n",
-            ),
-            (
-                &rule("c: o i -> i o p"),
-                2,
-                "axis \"p\" appears on the right[..]c: o i -> i o p\n                ^\n",
-            ),
-            (&rule("c:"), 2, "the chain is empty"),
-            (
-                &rule("conv*.weigth: o i h w -> o h w i"),
-                2,
-                "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]similar names are conv",
-            ),
-            (
-                &rule("zzz: o i h w -> o h w i"),
-                2,
-                "the tensors are conv2.weight, bias, conv1.weight\n",
-            ),
-            (
-                &format!("{} --rule '*1.*: o i h w -> i o h w'", rule(RULE)),
-                2,
-                "conv1.weight is named by two rules\n  conv*.weight: o i h w -> o h w i\n  *1.*: o",
-            ),
-            (
-                &rule("*: o i h w -> o h w i"),
-                3,
-                "bias: the pattern is for 4 axes, but shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
-            ),
-            (
-                &format!("{} '{RULE}'", to("out.npz")),
-                2,
-                "out.npz: .npz cannot store metadata[..]write a .safetensors or .zarr or .h5 or .nc file",
-            ),
-            (&format!("{} '{RULE}'", to("-")), 2, "cannot store metadata"),
-            (&format!("{} '{RULE}'", to("there.safetensors")), 2, "already exists\nhint: --force"),
-            ("relayout in.safetensors -o out.safetensors", 2, "--rule <RULE>"),
-            (&file("none.txt"), 2, "none.txt: the file has no rules"),
-            (
-                &file("rules.txt"),
-                2,
-                "rules.txt, line 3: axis \"i\" appears on the left[..]\n  bias: o i -> o\n",
-            ),
-            (&file("latin.txt"), 3, "latin.txt: is not UTF-8 text"),
-            (&file("missing.txt"), 1, "missing.txt: cannot read: "),
-            (
-                &format!("relayout bad.safetensors -o out.safetensors --rule '{RULE}'"),
-                3,
-                "bad.safetensors: metadata \"trundle.axes\" is not a JSON object",
-            ),
-            (
-                &format!(
-                    "relayout in.safetensors -o out.safetensors --rule '{RULE}' --tensor bias"
-                ),
-                2,
-                "--tensor",
-            ),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/rules.txt"));
 }

@@ -2,6 +2,7 @@
 
 use crate::Workdir;
 use crate::npy::{PLAIN, Style, Tensor, for_each_index};
+use crate::refusals::refused_as_listed;
 
 /// 4-byte elements that are likely to differ, also between seeds.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
@@ -146,44 +147,16 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let (dir, chains) = scatters();
     dir.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
     let before = dir.contents();
-    let refused = |chain: &str, more: &str, code: i32, words: &str| {
-        dir.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
+    let put = |memory: &str| {
+        dir.run(&format!("apply a.npy '{}' -o none.npy --max-mem {memory}", chains[2].0))
     };
     let table = "keep an index in memory for each element of the changed axes";
-    refused(chains[2].0, "--max-mem 60K", 3, table);
+    let run = put("60K");
+    run.refused(3, table);
+    run.refused(3, "of memory are needed, --max-mem is");
     // The memory is too small even for the indices, so the error does not mention the table.
-    let put = chains[2].0;
-    let run = dir.run(&format!("apply a.npy '{put}' -o none.npy --max-mem 30K"));
+    let run = put("30K");
     assert!(run.code == Some(3) && !run.stderr.contains(table), "{run:?}");
-    let word = "of memory are needed, --max-mem is";
-    refused(chains[2].0, "--max-mem 60K", 3, word);
-    refused(
-        "scatter_nd(_, slice.npy, indices=places.npy)",
-        "",
-        3,
-        "updates must have shape [3, 2, 12]",
-    );
-    refused("scatter_nd(_, rows.npy, indices=order.npy)", "", 3, "the size of the last axis");
-    refused("scatter_nd(_, rows.npy, indices=[9])", "", 3, "index 9 at [0] is out of range");
-    refused(
-        "scatter_nd(_, rows.npy, indices=rows.npy)",
-        "",
-        3,
-        "indices must be integers, got f32",
-    );
-    refused("scatter_nd(_, row.npy, indices=[0, 0])", "", 3, "i64");
-    refused(
-        "slice_scatter(_, slice.npy, starts=[0], stops=[3])",
-        "",
-        3,
-        "must have shape [3, 14, 12]",
-    );
-    refused("put_along_axis(_, values.npy, indices=missing.npy, axis=1)", "", 1, "missing.npy");
-    refused(
-        "put_along_axis(a.npy, values.npy, indices=[0], axis=1)",
-        "",
-        2,
-        "the chain does not use the input",
-    );
     assert_eq!(dir.contents(), before);
+    refused_as_listed(&dir, include_str!("refusals/scatters.txt"));
 }

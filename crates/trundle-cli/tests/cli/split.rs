@@ -1,6 +1,7 @@
 //! `trundle split`.
 
 use crate::npy::{PLAIN, Style, Tensor};
+use crate::refusals::refused_as_listed;
 use crate::{Workdir, safetensors};
 
 /// Returns the elements in a range along an axis.
@@ -66,26 +67,7 @@ fn no_part_appears_before_all_are_whole() {
     let bytes = whole.file(PLAIN);
     dir.write("short.npy", &bytes[..bytes.len() - 4]);
     let before = dir.contents();
-    for words in [
-        "split short.npy -o p-{}.npy --axis 0 --parts 4",
-        "split a.npy -o p-{}.npy --axis 0 --parts 9",
-        "split a.npy -o p-{}.npy --axis 0 --sizes 1,8",
-        "split a.npy -o p-{}.npy --axis 0 --sizes 1,-1,8",
-        "split a.npy -o p-{}.npy --axis 3 --parts 2",
-        "split a.npy -o none/p-{}.npy --axis 0 --parts 2",
-        "split a.npy -o p.npy --axis 0 --parts 2",
-        "split a.npy -o p-{}.npy --axis 0",
-        "split a.npy -o p-{}.npy --parts 2",
-        "split a.npy -o p-{}.npy --axis 0 --parts 2 --sizes 4,4",
-        "split a.npy -o p-{}.npy --axis 0 --parts 0",
-        "split a.npy -o p-{}.npy --dim time --parts 2",
-        "split a.npy -o p-{}.gguf --axis 0 --parts 2",
-        "split a.npy -o - --axis 0 --parts 2",
-    ] {
-        let run = dir.run(words);
-        assert!(matches!(run.code, Some(1..=3)), "{words}: {run:?}");
-        assert_eq!(dir.contents(), before, "{words}");
-    }
+    refused_as_listed(&dir, include_str!("refusals/split.txt"));
     dir.write("p-3.npy", b"here already");
     let run = dir.run("split a.npy -o p-{}.npy --axis 0 --parts 4");
     assert!(run.stderr.contains("p-3.npy: already exists"), "{run:?}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::Tensor;
-use crate::refusals::refused;
+use crate::refusals::{refused, refused_as_listed};
 use crate::zarr::{metadata, plain};
 
 /// The arrays that cannot be decoded, by path, with the fields in which they differ from [`metadata`].
@@ -204,37 +204,7 @@ fn info_and_plan_name_what_is_copied_as_it_is_stored() {
 #[test]
 fn what_would_be_moved_or_held_by_another_format_is_refused() {
     let dir = dir();
-    let leaves = "hint: --only with --tensor NAME leaves it out";
-    let moves = format!("the operation moves \"codec\", which trundle cannot decode[..]{leaves}");
-    refused(
-        &dir,
-        &[
-            ("flip g.zarr --dims y -o o.zarr", 3, &moves),
-            ("flip g.zarr --axes 0 -o o.zarr", 3, &moves),
-            ("apply g.zarr 'flip(dim=y)' -o o.zarr", 3, &moves),
-            ("flip g.zarr --dims y --tensor codec -o o.zarr", 3, &moves),
-            ("flip g.zarr --axes 0 --tensor [vc]* -o o.zarr", 3, &moves),
-            ("flip g.zarr --dims x --tensor codec -o o.zarr", 3, &moves),
-            (
-                "flip g.zarr --dims x --tensor codec -o o.zarr --only",
-                3,
-                "\"codec\" cannot be read[..]hint: trundle can only copy it as it is stored",
-            ),
-            (
-                "convert g.zarr -o o.npz",
-                3,
-                &format!("cannot decode \"codec\", so only a .zarr output can hold it[..]{leaves}"),
-            ),
-            ("split g.zarr --dim y --parts 5 -o o{}.zarr", 3, "the operation moves \"codec\""),
-            ("stack g.zarr g.zarr --axis 0 -o o.zarr", 3, "the operation moves \"codec\""),
-            ("concat g.zarr g.zarr --axis 0 -o o.zarr", 3, "the operation moves \"codec\""),
-            (
-                "relayout g.zarr --rule 'y: a -> a' -o o.zarr",
-                3,
-                "the operation moves \"y\"[..]hint: `trundle convert` with --only",
-            ),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/undecoded.txt"));
     let warned = dir.run("flip g.zarr --dims y --tensor v -o o.zarr").done();
     assert!(warned.stderr.contains("warning: v moved along y, but "), "{warned:?}");
     assert!(warned.stderr.contains(" cannot be moved; --only leaves it out\n"), "{warned:?}");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use trundle_testing::everything;
 
 use crate::npy::{self, Tensor};
+use crate::refusals::refused_as_listed;
 use crate::{Workdir, chance};
 
 /// Returns the metadata of an array in format version 3.
@@ -509,37 +510,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     dir.write("file.zarr", b"{}");
     let tensor = Tensor::noise("'<u2'", 2, &[4]);
     write_store(&dir.path("x.zarr"), &tensor, &[2], |_| false);
-    for (args, code, words) in [
-        ("info empty.zarr", 3, "is a folder without zarr.json, .zarray or .zgroup"),
-        (
-            "info plain",
-            3,
-            "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store",
-        ),
-        ("info file.zarr", 3, "a Zarr store is a folder"),
-        ("info x.zarr --from npy", 2, "is a folder"),
-        ("flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),
-        ("flip x.zarr --axes 0 -o plain --to zarr", 2, "already exists"),
-        (
-            "flip x.zarr --axes 0 -o plain --to zarr --force",
-            2,
-            "is a folder but not a Zarr store, so it is not overwritten",
-        ),
-        ("flip x.zarr --axes 0 -o none/y.zarr", 1, "none does not exist"),
-        ("flip x.zarr --axes 0 -o - --to zarr", 3, "and cannot be a stream"),
-        ("flip x.zarr --axes 0 -o y.npy --chunks 2", 2, "npy has no chunks"),
-        ("flip x.zarr --axes 0 -o y.zarr --chunks 2,2", 2, "2 sizes of"),
-        ("flip x.zarr --axes 0 -o y.zarr --chunks x=2", 2, "axes have no names"),
-        (
-            "flip x.zarr --axes 0 -o y.zarr --shards 3",
-            2,
-            "shards of 3 are not a whole number of chunks of 2",
-        ),
-        ("plan flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),
-    ] {
-        dir.run(args).refused(code, words);
-    }
-    assert_eq!(dir.contents().len(), 4, "nothing is written");
+    refused_as_listed(&dir, include_str!("refusals/stores.txt"));
     dir.run("info x.zarr --from zarr").done();
     fs::rename(dir.path("x.zarr"), dir.path("x")).unwrap();
     dir.run("info x").done();
