@@ -19,6 +19,28 @@ pub(crate) fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
+/// Defines, for the tests of a format, its `format()`, and [`open`], [`stream`] and [`refusal`] of its files.
+macro_rules! readers {
+    ($name:literal) => {
+        fn format() -> &'static trundle_formats::Format {
+            trundle_formats::Format::named($name).unwrap()
+        }
+
+        fn open(bytes: Vec<u8>) -> Result<TensorFile, trundle_formats::Error> {
+            crate::support::open(format(), bytes)
+        }
+
+        fn stream(bytes: Vec<u8>) -> Result<TensorFile, trundle_formats::Error> {
+            crate::support::stream(format(), bytes)
+        }
+
+        fn refusal(bytes: Vec<u8>) -> String {
+            crate::support::refusal(format(), bytes)
+        }
+    };
+}
+pub(crate) use readers;
+
 pub(crate) fn open(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(format, &TensorHint::default(), "x", bytes)
 }
