@@ -10,7 +10,7 @@ use trundle_formats::{
     TensorFile, TensorHint,
 };
 
-use crate::support::data;
+use crate::support::{self, data};
 
 fn npy() -> &'static Format {
     FORMATS.iter().find(|format| format.name() == "npy").unwrap()
@@ -43,10 +43,7 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let tensor = NamedTensor { name: "x", element, shape, bytes };
-    npy().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
-    out
+    support::written(npy(), &[NamedTensor { name: "x", element, shape, bytes }], &[])
 }
 
 fn row_major_little_endian(header: &Header, data: &[u8]) -> Vec<u8> {

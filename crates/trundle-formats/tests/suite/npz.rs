@@ -12,7 +12,7 @@ use trundle_formats::{
 };
 
 use crate::archive::{Change, DEFLATED, Member, archive, archive_saying, deflated, stored};
-use crate::support::{data, named as read, shape};
+use crate::support::{self, data, named as read, shape};
 
 fn npz() -> &'static Format {
     Format::of(Path::new("x.npz")).unwrap()
@@ -22,9 +22,7 @@ fn npy(sizes: &[usize]) -> Vec<u8> {
     let (element, shape) = (StoredDType::new(DType::U8), shape(sizes));
     let bytes: Vec<u8> = (0..shape.elements()).map(|n| n as u8).collect();
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
-    let mut out = Vec::new();
-    Format::of(Path::new("-")).unwrap().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
-    out
+    support::written(Format::named("npy").unwrap(), &[tensor], &[])
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
@@ -297,9 +295,7 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
 }
 
 fn written(tensors: &[NamedTensor<'_>]) -> Vec<u8> {
-    let mut out = Vec::new();
-    npz().write_to(&mut out, tensors, &[], &mut |_| ()).unwrap();
-    out
+    support::written(npz(), tensors, &[])
 }
 
 #[test]

@@ -9,7 +9,7 @@ use trundle_formats::{
     TensorHint,
 };
 
-use crate::support::{self, data, named as read, readers, shape};
+use crate::support::{self, data, named as read, readers, shape, written};
 
 readers!("safetensors");
 
@@ -27,12 +27,6 @@ fn pairs(metadata: &[(&str, &str)]) -> Vec<(String, String)> {
     metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
-fn written(tensors: &[NamedTensor<'_>], metadata: &[(String, String)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    format().write_to(&mut out, tensors, metadata, &mut |_| ()).unwrap();
-    out
-}
-
 fn named<'a>(header: &'a Header, bytes: &'a [u8]) -> NamedTensor<'a> {
     NamedTensor { name: &header.name, element: &header.element, shape: &header.shape, bytes }
 }
@@ -41,7 +35,7 @@ fn copied(file: &mut TensorFile) -> Vec<u8> {
     let data = read(file).unwrap();
     let tensors = file.headers().iter().zip(&data);
     let tensors: Vec<_> = tensors.map(|(header, (_, bytes))| named(header, bytes)).collect();
-    written(&tensors, file.metadata())
+    written(format(), &tensors, file.metadata())
 }
 
 /// All types of the format: its name, the number of bits, and trundle's name.
@@ -103,8 +97,7 @@ fn every_type_keeps_its_bits_in_npy() {
         let header = opened.headers()[0].clone();
         let data = opened.load(0, &mut |_| ()).unwrap();
         let npy = Format::of(Path::new("x.npy")).unwrap();
-        let mut out = Vec::new();
-        npy.write_to(&mut out, &[named(&header, &data)], &[], &mut |_| ()).unwrap();
+        let out = written(npy, &[named(&header, &data)], &[]);
         let hint = TensorHint::of(&header.element, &header.shape);
         let mut again = TensorFile::from_bytes(npy, &hint, "x", out).unwrap();
         let found = &again.headers()[0];

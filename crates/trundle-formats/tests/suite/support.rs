@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use trundle_core::Shape;
 use trundle_formats::{
-    Described, Error, ExitClass, Format, Order, StoredDType, TensorFile, TensorHint,
+    Described, Error, ExitClass, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint,
 };
 
 pub(crate) fn data(path: &str) -> PathBuf {
@@ -53,6 +53,17 @@ pub(crate) fn refusal(format: &'static Format, bytes: Vec<u8>) -> String {
     let error = open(format, bytes).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
+}
+
+/// Returns the file that a format writes for these tensors.
+pub(crate) fn written(
+    format: &Format,
+    tensors: &[NamedTensor<'_>],
+    metadata: &[(String, String)],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    format.write_to(&mut out, tensors, metadata, &mut |_| ()).unwrap();
+    out
 }
 
 /// Returns the data of all tensors, read by both methods.
