@@ -72,15 +72,6 @@ fn archives_of_numpy_are_read() {
 }
 
 #[test]
-fn the_data_of_a_stored_member_is_where_its_header_says() {
-    let mut file = TensorFile::open(&data("savez/stored.npz")).unwrap();
-    let header = file.headers()[0].clone();
-    let mut bytes = vec![0; header.data_bytes];
-    file.blob().unwrap().read_exact_at(&mut bytes, header.data_offset.unwrap()).unwrap();
-    assert_eq!(bytes, file.load(0, &mut |_| ()).unwrap());
-}
-
-#[test]
 fn what_is_not_a_tensor_or_an_archive_is_refused() {
     let npy = npy(&[2, 3]);
     assert_eq!(refusal(Vec::new()), "not a zip archive: it has no directory at its end");

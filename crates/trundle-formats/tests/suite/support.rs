@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tempfile::TempDir;
 use trundle_core::Shape;
 use trundle_formats::{
     Described, Error, ExitClass, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint,
@@ -109,6 +110,13 @@ pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &
             read(&mut file).unwrap();
         }
     }
+}
+
+/// Returns a new folder, and the path of an output in it.
+pub(crate) fn place(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    (folder, path)
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
