@@ -7,7 +7,7 @@ use trundle_cpu::{CATALOGUE, Cpu, Machine, Simd};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
-use crate::common::{move_of, moved_over};
+use crate::common::{map_of, move_of, moved_over};
 
 fn one_of(numbers: &mut Choices, of: &[usize]) -> usize {
     of[numbers.below(of.len())]
@@ -138,8 +138,8 @@ fn packed_elements_are_moved_within_rows_through_scratch() {
         let bits = one_of(numbers, &[1, 2, 3, 4, 6]);
         let packing = Packing::new(bits as u8, BitOrder::LowFirst).unwrap();
         let op = op(numbers, &sizes);
-        let layout = Layout::row_major(&Shape::new(&sizes[..]).unwrap(), 1).unwrap();
-        let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
+        let map = map_of(std::slice::from_ref(&op), &sizes);
+        let layout = Layout::row_major(map.in_shape(), 1).unwrap();
         let Ok(work) = Move::new(&map, packing, &layout, &layout, MOST_BOXES) else { continue };
         let most = work.dst_bytes() / one_of(numbers, &[1, 3]);
         let Some(plan) = Cpu::with_machine(machine(numbers)).plan_in_place(&work, most) else {
@@ -180,11 +180,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
         for at in 0..rank {
             order.swap(at, numbers.below(rank));
         }
-        let map =
-            Op::from(Transpose::new(&order)).index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
-        let src = Layout::row_major(map.in_shape(), width).unwrap();
-        let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        let work = Move::new(&map, width, &src, &dst, 1).unwrap();
+        let work = move_of(&map_of(&[Transpose::new(&order).into()], &sizes), width);
         let most_scratch = work.dst_bytes() / one_of(numbers, &[16, 40]);
         let machine = Machine { l1_bytes: 4096, l2_bytes: 1 << 16, ..machine(numbers) };
         let Some(plan) = Cpu::with_machine(machine).plan_in_place(&work, most_scratch) else {
@@ -270,15 +266,14 @@ fn the_usual_scratch_is_enough_on_many_threads() {
         (1, vec![4099, 4099], Op::from(Transpose::new(&[1, 0]))),
     ];
     for (width, sizes, op) in large_moves().into_iter().chain(more) {
-        let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
+        let map = map_of(std::slice::from_ref(&op), &sizes);
         if map.in_shape() != map.out_shape() {
             continue;
         }
         // At least 16 MiB, so that many threads are used.
         let elements: usize = sizes.iter().product();
         let width = width * (16usize << 20).div_ceil(elements * width);
-        let layout = Layout::row_major(map.in_shape(), width).unwrap();
-        let work = Move::new(&map, width, &layout, &layout, 64).unwrap();
+        let work = move_of(&map, width);
         for threads in [1, 3, 16, 64] {
             let machine = Machine { threads, ..Machine::detect().clone() };
             let most = (work.moved_bytes() / 16).max(1 << 20);
@@ -292,8 +287,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
 fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
     let mut reached = String::new();
     for (number, (width, sizes, op)) in large_moves().into_iter().enumerate() {
-        let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
-        let work = move_of(&map, width);
+        let work = move_of(&map_of(std::slice::from_ref(&op), &sizes), width);
         let bytes = noise(work.dst_bytes());
         let expected = moved_over(bytes.clone(), &work, &bytes);
         for (set, simd) in Simd::available().enumerate() {

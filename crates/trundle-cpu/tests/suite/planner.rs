@@ -32,7 +32,7 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     let simd = Simd::Portable;
     let cpu =
         Cpu::with_machine(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
-    let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
+    let map = map_of(&[Transpose::new(&[1, 0]).into()], &[50, 60]);
     for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
         let plan = cpu.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
@@ -41,7 +41,7 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
 }
 
 fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
-    steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())
+    steps_of(&map_of(&[op.into()], sizes))
 }
 
 fn steps_of(map: &IndexMap) -> Vec<Step> {
@@ -150,7 +150,7 @@ fn every_unit_is_in_one_task() {
     ];
     for (op, sizes) in moves {
         for threads in 1..=7 {
-            let map = op.index_map(&Shape::new(sizes).unwrap()).unwrap();
+            let map = map_of(std::slice::from_ref(&op), sizes);
             let cpu = Cpu::with_machine(Machine { threads, ..Machine::detect().clone() });
             let plan = cpu.plan(&move_of(&map, 4));
             let mut taken: Vec<Vec<u32>> =
@@ -168,7 +168,7 @@ fn every_unit_is_in_one_task() {
 /// With such gaps, some streaming stores would not be aligned.
 #[test]
 fn many_short_axes_to_lines_with_gaps_are_right() {
-    let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();
+    let map = map_of(&[Transpose::new(&[]).into()], &[2; 9]);
     for (width, nearest) in [(8, [1, 2, 5]), (8, [1, 2, 6]), (8, [1, 2, 4]), (16, [1, 3, 8])] {
         let outer = (0..6).map(|axis| 16 << axis);
         let mut strides: Vec<isize> = nearest.into_iter().chain(outer).collect();

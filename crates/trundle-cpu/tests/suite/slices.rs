@@ -11,7 +11,7 @@ use trundle_core::{
 use trundle_cpu::{Cpu, Machine, Plan, Simd};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::{move_of, streaming};
+use crate::common::{map_of, move_of, streaming};
 
 fn packed(size: usize, width: usize) -> Layout {
     Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
@@ -24,9 +24,8 @@ fn copy(size: usize, width: usize, src: &Layout, dst: &Layout) -> Plan {
 
 #[test]
 fn slices_that_would_be_torn_are_refused() {
-    let reversal = Op::from(Flip::new(&[0])).index_map(&Shape::new([8]).unwrap()).unwrap();
-    let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2), MOST_BOXES).unwrap();
-    let pairs = Cpu::new(Some(1)).plan(&work);
+    let reversal = map_of(&[Flip::new(&[0]).into()], &[8]);
+    let pairs = Cpu::new(Some(1)).plan(&move_of(&reversal, 2));
     let torn = Error::DType(DTypeError::WidthMismatch { moved: 2, got: 4 });
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
     assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
@@ -70,11 +69,8 @@ fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
 #[test]
 fn only_bytes_hold_elements_that_share_them() {
     let nibbles = Width::from(DType::U4);
-    let shape = Shape::new([4]).unwrap();
-    let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
-    let layout = Layout::row_major(&shape, nibbles.units()).unwrap();
-    let plan =
-        Cpu::new(Some(1)).plan(&Move::new(&map, nibbles, &layout, &layout, MOST_BOXES).unwrap());
+    let map = map_of(&[Flip::new(&[0]).into()], &[4]);
+    let plan = Cpu::new(Some(1)).plan(&move_of(&map, nibbles));
     let (src, refused) = ([0x21u8, 0x43], |result: Result<()>| {
         assert!(matches!(result, Err(Error::DType(DTypeError::WidthMismatch { .. }))));
     });

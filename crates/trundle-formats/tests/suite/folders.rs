@@ -10,7 +10,7 @@ use trundle_formats::{
     StoredDType, TensorFile, leftovers,
 };
 
-use crate::support::names;
+use crate::support::{names, place};
 
 const TAG: &str = "y.zarr-0123456789abcdef";
 
@@ -48,8 +48,7 @@ fn read(path: &Path) -> Vec<u8> {
 
 #[test]
 fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("y.zarr");
+    let (folder, path) = place("y.zarr");
     let output = written(&path, false, b"abcdef");
     assert_eq!(names(folder.path()), [format!(".trundle-{TAG}.part")]);
     output.finish().unwrap();
@@ -65,8 +64,7 @@ fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
 #[test]
 fn what_comes_to_the_place_meanwhile_is_not_lost() {
     for overwrite in [false, true] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("y.zarr");
+        let (folder, path) = place("y.zarr");
         let output = written(&path, overwrite, b"abcdef");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("thesis.txt"), "precious").unwrap();
@@ -86,8 +84,7 @@ fn what_comes_to_the_place_meanwhile_is_not_lost() {
 
 #[test]
 fn what_an_earlier_run_left_is_replaced_and_what_one_has_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("y.zarr");
+    let (folder, path) = place("y.zarr");
     let left = folder.path().join(format!(".trundle-{TAG}.part"));
     fs::create_dir_all(left.join("c/0")).unwrap();
     fs::write(left.join("c/0/1"), "of a run that was killed").unwrap();

@@ -1,23 +1,11 @@
 //! Tests with GGUF files made by hand from the specification, valid and invalid ones.
 
-use std::path::Path;
-
 use trundle_core::DType;
-use trundle_formats::{Error, Format, Order, Problem, StoredDType, TensorFile, TensorHint};
+use trundle_formats::{Error, Order, Problem, StoredDType, TensorFile, TensorHint};
 
-use crate::support::{self, check_beginnings, check_other_bytes, read, shape, stream};
+use crate::support::{check_beginnings, check_other_bytes, read, readers, shape};
 
-fn gguf() -> &'static Format {
-    Format::of(Path::new("x.gguf")).unwrap()
-}
-
-fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    support::open(gguf(), bytes)
-}
-
-fn refusal(bytes: Vec<u8>) -> String {
-    support::refusal(gguf(), bytes)
-}
+readers!("gguf");
 
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
@@ -93,7 +81,7 @@ fn tensors_are_listed_in_the_order_of_their_data() {
 
 #[test]
 fn what_comes_out_of_a_stream_is_read_in_order() {
-    let mut file = stream(gguf(), mixed()).unwrap();
+    let mut file = stream(mixed()).unwrap();
     let data: Vec<u8> = (0..102).collect();
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), &data[..24]);
     assert_eq!(file.load(1, &mut |_| ()).unwrap(), &data[96..]);
@@ -187,9 +175,9 @@ fn every_kind_of_value_is_kept_as_a_text_but_arrays() {
 #[test]
 fn what_ends_early_is_refused_wherever_it_ends() {
     let whole = mixed();
-    check_beginnings(gguf(), &whole);
+    check_beginnings(format(), &whole);
     for end in 0..whole.len() {
-        let streamed = stream(gguf(), whole[..end].to_vec());
+        let streamed = stream(whole[..end].to_vec());
         let loaded = streamed.and_then(|mut file| read_in_order(&mut file));
         assert!(loaded.is_err(), "{end}");
     }
@@ -201,7 +189,7 @@ fn read_in_order(file: &mut TensorFile) -> Result<(), Error> {
 
 #[test]
 fn any_byte_may_be_another() {
-    check_other_bytes(gguf(), &mixed(), &[0, 1, 0x7f, 0x80, 0xff]);
+    check_other_bytes(format(), &mixed(), &[0, 1, 0x7f, 0x80, 0xff]);
 }
 
 #[test]
@@ -292,12 +280,12 @@ fn no_byte_is_data_of_two_tensors() {
 fn a_hint_describes_what_it_fits() {
     let bytes = file(&[tensor("x", &[4, 2], 24, 0), tensor("y", &[2], 0, 32)], 64);
     let fits = TensorHint::of(&StoredDType::new(DType::I8), &shape(&[2, 4]));
-    TensorFile::from_bytes(gguf(), &fits, "x", bytes.clone()).unwrap();
+    TensorFile::from_bytes(format(), &fits, "x", bytes.clone()).unwrap();
     let other = TensorHint::of(&StoredDType::new(DType::U8), &shape(&[2, 4]));
-    let error = TensorFile::from_bytes(gguf(), &other, "x", bytes.clone()).unwrap_err();
+    let error = TensorFile::from_bytes(format(), &other, "x", bytes.clone()).unwrap_err();
     assert!(matches!(error.problem, Problem::HintDiffers(_)), "{error}");
     let offset = TensorHint { offset: Some(0), ..TensorHint::default() };
-    let error = TensorFile::from_bytes(gguf(), &offset, "x", bytes).unwrap_err();
+    let error = TensorFile::from_bytes(format(), &offset, "x", bytes).unwrap_err();
     assert!(matches!(error.problem, Problem::Offset), "{error}");
 }
 
@@ -311,8 +299,8 @@ fn a_file_of_another_ending_is_known_by_how_it_begins() {
 
 #[test]
 fn nothing_is_written() {
-    assert!(!gguf().is_written());
-    let error = gguf().skeleton(&[], &[]).unwrap_err();
+    assert!(!format().is_written());
+    let error = format().skeleton(&[], &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "trundle reads format gguf but cannot write it: choose another format"

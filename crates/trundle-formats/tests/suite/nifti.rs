@@ -1,22 +1,10 @@
 //! Tests with NIfTI-1 and NIfTI-2 files made by hand from the specifications, valid and invalid ones.
 
-use std::path::Path;
+use trundle_formats::{ExitClass, Order, Problem, TensorFile};
 
-use trundle_formats::{Error, ExitClass, Format, Order, Problem, TensorFile};
+use crate::support::{self, check_beginnings, check_other_bytes, gzip, readers};
 
-use crate::support::{self, check_beginnings, check_other_bytes, gzip, stream};
-
-fn nifti() -> &'static Format {
-    Format::of(Path::new("x.nii")).unwrap()
-}
-
-fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    support::open(nifti(), bytes)
-}
-
-fn refusal(bytes: Vec<u8>) -> String {
-    support::refusal(nifti(), bytes)
-}
+readers!("nii");
 
 #[derive(Clone)]
 struct Image {
@@ -113,7 +101,7 @@ fn sizes_are_reversed_in_both_versions_and_byte_orders() {
             assert_eq!((x.order, x.data_offset), (Order::RowMajor, Some(image.offset as u64)));
             let data: Vec<u8> = (0..x.data_bytes).map(|n| n as u8).collect();
             assert_eq!(file.load(0, &mut |_| ()).unwrap(), data);
-            let mut streamed = stream(nifti(), bytes).unwrap();
+            let mut streamed = stream(bytes).unwrap();
             assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), data);
         }
     }
@@ -267,8 +255,8 @@ fn sizes_and_places_that_lie_are_refused_before_anything_is_read() {
 fn what_ends_early_is_refused_and_any_byte_may_be_another() {
     for image in images() {
         let whole = image.bytes();
-        check_beginnings(nifti(), &whole);
-        check_other_bytes(nifti(), &whole, &[0, 1, 0x7f, 0x80, 0xff]);
+        check_beginnings(format(), &whole);
+        check_other_bytes(format(), &whole, &[0, 1, 0x7f, 0x80, 0xff]);
     }
 }
 
@@ -319,7 +307,7 @@ fn what_gzip_has_compressed_is_read() {
                 let blob = file.blob().unwrap();
                 assert_eq!(blob.bytes().unwrap(), packed.len() as u64);
             }
-            let mut streamed = stream(nifti(), packed).unwrap();
+            let mut streamed = stream(packed).unwrap();
             assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), bytes[bytes.len() - 24..]);
             assert!(streamed.load(0, &mut |_| ()).is_err());
         }
@@ -335,7 +323,7 @@ fn damaged_or_short_gzip_data_is_refused() {
     cases.extend(support::damaged_gzip(&gzip(&[&image.bytes()[..], &[7; 100_000]].concat())));
     cases.push((short, "truncated: the data should have 24 bytes, but has 23"));
     for (packed, words) in cases {
-        for opened in [open(packed.clone()), stream(nifti(), packed.clone())] {
+        for opened in [open(packed.clone()), stream(packed.clone())] {
             let error = opened.unwrap().load(0, &mut |_| ()).unwrap_err();
             assert_eq!(error.exit_class(), ExitClass::Refused);
             assert!(error.to_string().contains(words), "{error}");

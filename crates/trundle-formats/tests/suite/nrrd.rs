@@ -1,23 +1,11 @@
 //! Tests with NRRD files made by hand from the specification, valid and invalid ones.
 
-use std::path::Path;
-
 use trundle_core::DType;
-use trundle_formats::{Error, Format, Order, StoredDType, TensorFile, TensorHint};
+use trundle_formats::{Order, StoredDType, TensorFile, TensorHint};
 
-use crate::support::{self, check_beginnings, check_other_bytes, gzip, shape, stream};
+use crate::support::{self, check_beginnings, check_other_bytes, gzip, readers, shape};
 
-fn nrrd() -> &'static Format {
-    Format::of(Path::new("x.nrrd")).unwrap()
-}
-
-fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    support::open(nrrd(), bytes)
-}
-
-fn refusal(bytes: Vec<u8>) -> String {
-    support::refusal(nrrd(), bytes)
-}
+readers!("nrrd");
 
 fn file(lines: &[&str], data_bytes: usize) -> Vec<u8> {
     let mut bytes = format!("NRRD0004\n{}\n\n", lines.join("\n")).into_bytes();
@@ -47,7 +35,7 @@ fn sizes_are_reversed_and_what_follows_is_ignored() {
     assert_eq!((x.order, x.data_bytes), (Order::RowMajor, 6));
     assert_eq!(x.data_offset, Some(bytes.len() as u64 - 9));
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
-    let mut streamed = stream(nrrd(), bytes).unwrap();
+    let mut streamed = stream(bytes).unwrap();
     assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -124,7 +112,7 @@ fn gzip_data_is_read() {
             let mut opened = open(bytes.clone()).unwrap();
             assert_eq!(opened.headers()[0].data_offset, None);
             assert_eq!(support::read(&mut opened).unwrap(), [&expected[..]]);
-            assert_eq!(stream(nrrd(), bytes).unwrap().load(0, &mut |_| ()).unwrap(), expected);
+            assert_eq!(stream(bytes).unwrap().load(0, &mut |_| ()).unwrap(), expected);
         }
     }
     let start = file(&instead("encoding", "encoding: gzip"), 0);
@@ -282,8 +270,8 @@ fn sizes_that_lie_are_refused_before_anything_is_read() {
 #[test]
 fn what_ends_early_is_refused_and_any_byte_may_be_another() {
     let whole = file(&with(&["key:=value"]), 6);
-    check_beginnings(nrrd(), &whole);
-    check_other_bytes(nrrd(), &whole, &[0, b'\n', b':', b'9', 0x80, 0xff]);
+    check_beginnings(format(), &whole);
+    check_other_bytes(format(), &whole, &[0, b'\n', b':', b'9', 0x80, 0xff]);
 }
 
 #[test]

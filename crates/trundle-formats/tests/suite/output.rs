@@ -10,7 +10,7 @@ use trundle_formats::{
     TensorHint, check_output, stage, write,
 };
 
-use crate::support::names;
+use crate::support::{names, place};
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
     let shape = Shape::new([bytes.len()]).unwrap();
@@ -25,8 +25,7 @@ fn load(path: &Path) -> Vec<u8> {
 
 #[test]
 fn an_output_that_exists_is_refused_before_and_after_the_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     fs::write(&path, "precious").unwrap();
     for refused in [
         check_output(&path, false),
@@ -49,8 +48,7 @@ fn an_output_that_exists_is_refused_before_and_after_the_work() {
 
 #[test]
 fn what_is_staged_can_be_read_back_before_it_appears() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     write_bytes(&path, &[1], false).unwrap();
     let shape = Shape::new([2]).unwrap();
     let element = StoredDType::new(DType::U8);
@@ -73,8 +71,7 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
 
 #[test]
 fn a_file_that_appears_during_the_work_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"ours").unwrap();
     fs::write(&path, "theirs").unwrap();
@@ -97,8 +94,7 @@ fn kept(error: &Error, reason: &str) -> PathBuf {
 
 #[test]
 fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     let tag = "out.npy-0123456789abcdef";
     let mut kept_paths = Vec::new();
     for (overwrite, text) in [(true, "first"), (false, "second"), (true, "third")] {
@@ -121,8 +117,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
 
 #[test]
 fn nothing_is_at_the_place_until_the_output_is_finished() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"half").unwrap();
     assert!(!path.exists());
@@ -138,8 +133,7 @@ fn nothing_is_at_the_place_until_the_output_is_finished() {
 
 #[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.npy");
+    let (folder, path) = place("out.npy");
     let shape = Shape::new([2]).unwrap();
     let element = StoredDType::new(DType::U8);
     let short = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[1] };
@@ -286,8 +280,7 @@ mod windows {
 
     #[test]
     fn a_file_that_another_program_has_open_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.npy");
+        let (folder, path) = place("out.npy");
         write_bytes(&path, &[1], false).unwrap();
         let program = held(&path);
         for refused in [Output::check(&path, true), write_bytes(&path, &[2], true)] {
@@ -317,8 +310,7 @@ mod windows {
 
     #[test]
     fn a_read_only_file_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.npy");
+        let (folder, path) = place("out.npy");
         write_bytes(&path, &[1], false).unwrap();
         let set = |readonly| {
             let mut permissions = fs::metadata(&path).unwrap().permissions();
@@ -364,8 +356,7 @@ mod tagged {
 
     #[test]
     fn what_is_kept_is_found_and_gone_on_with() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.bin");
+        let (folder, path) = place("out.bin");
         let create = |begin| Output::create_tagged(&path, false, "1-2", begin);
         assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
         let mut output = create(Begin::Anew).unwrap();
@@ -386,8 +377,7 @@ mod tagged {
 
     #[test]
     fn what_is_not_kept_goes_and_what_is_begun_anew_is_empty() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.bin");
+        let (folder, path) = place("out.bin");
         let create = || Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
         let mut output = create();
         output.write_all(b"much more than the next one").unwrap();
@@ -406,8 +396,7 @@ mod tagged {
 
     #[test]
     fn one_process_has_it_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.bin");
+        let (_folder, path) = place("out.bin");
         let first = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
         let error = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap_err();
         assert!(error.to_string().ends_with("is being written by another process"), "{error}");

@@ -1,23 +1,11 @@
 //! Tests with torch.save files made by hand as PyTorch writes them, valid and invalid ones.
 
-use std::path::Path;
-
-use trundle_formats::{Error, Format, TensorFile};
+use trundle_formats::TensorFile;
 
 use crate::archive::{Member, archive, deflated, stored};
-use crate::support::{self, stream};
+use crate::support::readers;
 
-fn pt() -> &'static Format {
-    Format::of(Path::new("x.pth")).unwrap()
-}
-
-fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    support::open(pt(), bytes)
-}
-
-fn refusal(bytes: Vec<u8>) -> String {
-    support::refusal(pt(), bytes)
-}
+readers!("pt");
 
 fn text(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
@@ -351,7 +339,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
     let mut packed = members(&dict(&[]));
     packed[0] = deflated("folder/data.pkl", &dict(&[("t", bytes_of("0"))]));
     assert_eq!(refusal(archive(&packed)), "the archive's member data.pkl is compressed");
-    let error = stream(pt(), file(&dict(&[("t", bytes_of("0"))]))).unwrap_err();
+    let error = stream(file(&dict(&[("t", bytes_of("0"))]))).unwrap_err();
     assert!(error.to_string().contains("it must be a file, not a stream"), "{error}");
     assert!(open(file(&dict(&[]))).unwrap().headers().is_empty());
 }

@@ -10,7 +10,7 @@ use trundle_formats::{
     write,
 };
 
-use crate::support::{can_hold, shape};
+use crate::support::{self, can_hold, shape};
 
 fn raw() -> &'static Format {
     FORMATS.iter().find(|format| format.name() == "raw").unwrap()
@@ -44,10 +44,7 @@ fn elements() -> Vec<StoredDType> {
 }
 
 fn written(format: &Format, element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let tensor = NamedTensor { name: "x", element, shape, bytes };
-    format.write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
-    out
+    support::written(format, &[NamedTensor { name: "x", element, shape, bytes }], &[])
 }
 
 #[test]

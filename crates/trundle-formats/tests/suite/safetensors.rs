@@ -9,24 +9,14 @@ use trundle_formats::{
     TensorHint,
 };
 
-use crate::support::{self, data, named as read, shape};
+use crate::support::{self, data, named as read, readers, shape, written};
 
-fn safetensors() -> &'static Format {
-    Format::of(Path::new("x.safetensors")).unwrap()
-}
+readers!("safetensors");
 
 fn file(header: &str, data_bytes: usize) -> Vec<u8> {
     let length = (header.len() as u64).to_le_bytes();
     let data: Vec<u8> = (0..data_bytes).map(|n| n as u8).collect();
     [&length[..], header.as_bytes(), &data].concat()
-}
-
-fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    support::open(safetensors(), bytes)
-}
-
-fn refusal(bytes: Vec<u8>) -> String {
-    support::refusal(safetensors(), bytes)
 }
 
 fn stating(dtype: &str, shape: &str, offsets: &str) -> String {
@@ -37,12 +27,6 @@ fn pairs(metadata: &[(&str, &str)]) -> Vec<(String, String)> {
     metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
-fn written(tensors: &[NamedTensor<'_>], metadata: &[(String, String)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    safetensors().write_to(&mut out, tensors, metadata, &mut |_| ()).unwrap();
-    out
-}
-
 fn named<'a>(header: &'a Header, bytes: &'a [u8]) -> NamedTensor<'a> {
     NamedTensor { name: &header.name, element: &header.element, shape: &header.shape, bytes }
 }
@@ -51,7 +35,7 @@ fn copied(file: &mut TensorFile) -> Vec<u8> {
     let data = read(file).unwrap();
     let tensors = file.headers().iter().zip(&data);
     let tensors: Vec<_> = tensors.map(|(header, (_, bytes))| named(header, bytes)).collect();
-    written(&tensors, file.metadata())
+    written(format(), &tensors, file.metadata())
 }
 
 /// All types of the format: its name, the number of bits, and trundle's name.
@@ -113,8 +97,7 @@ fn every_type_keeps_its_bits_in_npy() {
         let header = opened.headers()[0].clone();
         let data = opened.load(0, &mut |_| ()).unwrap();
         let npy = Format::of(Path::new("x.npy")).unwrap();
-        let mut out = Vec::new();
-        npy.write_to(&mut out, &[named(&header, &data)], &[], &mut |_| ()).unwrap();
+        let out = written(npy, &[named(&header, &data)], &[]);
         let hint = TensorHint::of(&header.element, &header.shape);
         let mut again = TensorFile::from_bytes(npy, &hint, "x", out).unwrap();
         let found = &again.headers()[0];
@@ -274,7 +257,7 @@ fn files_of_another_length_are_refused() {
 fn a_stream_is_read_from_front_to_back() {
     let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
-    let stream = |bytes| support::stream(safetensors(), bytes).unwrap();
+    let stream = |bytes| stream(bytes).unwrap();
     let mut whole = stream(file(header, 3));
     assert!(whole.blob().is_none());
     assert_eq!(whole.load(0, &mut |_| ()).unwrap(), [0]);
@@ -296,7 +279,7 @@ fn a_description_holds_for_packed_tensors_too() {
     let element = open(file(&header, 3)).unwrap().headers()[0].element.clone();
     let read = |sizes: &[usize]| {
         let hint = TensorHint::of(&element, &shape(sizes));
-        TensorFile::from_bytes(safetensors(), &hint, "x", file(&header, 3))
+        TensorFile::from_bytes(format(), &hint, "x", file(&header, 3))
     };
     assert_eq!(read(&[2, 3]).unwrap().headers()[0].element, element);
     assert!(read(&[3, 2]).is_err());
@@ -307,7 +290,7 @@ fn what_the_format_cannot_hold_is_not_framed() {
     let six = shape(&[2, 3]);
     let skeleton = |name, element: &StoredDType, order| {
         let tensor = Described::new(name, element, &six, order);
-        safetensors().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
+        format().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
     };
     let refusal = |element: &StoredDType| {
         let said = skeleton("x", element, Order::RowMajor).unwrap_err();
@@ -332,23 +315,23 @@ fn what_the_format_cannot_hold_is_not_framed() {
     let float = new(DType::F4E2M1);
     let odd = shape(&[3]);
     let tensor = Described::new("x", &float, &odd, Order::RowMajor);
-    let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
+    let said = format().skeleton(&[tensor], &[]).unwrap_err().to_string();
     assert!(
         said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
         "{said}"
     );
     let even = Described { shape: &six, ..tensor };
-    let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
+    let said = format().skeleton(&[even, even], &[]).unwrap_err().to_string();
     assert!(said.ends_with("another tensor has the same name"), "{said}");
     let twice = pairs(&[("a", ""), ("a", "")]);
-    let said = safetensors().skeleton(&[even], &twice).unwrap_err().to_string();
+    let said = format().skeleton(&[even], &twice).unwrap_err().to_string();
     assert_eq!(said, "metadata \"a\" occurs twice");
     let most = shape(&[usize::MAX / 2]);
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];
     let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
     for huge in [&huge[..1], &huge] {
-        let said = safetensors().skeleton(huge, &[]).unwrap_err().to_string();
+        let said = format().skeleton(huge, &[]).unwrap_err().to_string();
         assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
     }
 }

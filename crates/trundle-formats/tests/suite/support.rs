@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tempfile::TempDir;
 use trundle_core::Shape;
 use trundle_formats::{
-    Described, Error, ExitClass, Format, Order, StoredDType, TensorFile, TensorHint,
+    Described, Error, ExitClass, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint,
 };
 
 pub(crate) fn data(path: &str) -> PathBuf {
@@ -18,6 +19,28 @@ pub(crate) fn data(path: &str) -> PathBuf {
 pub(crate) fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
+
+/// Defines, for the tests of a format, its `format()`, and [`open`], [`stream`] and [`refusal`] of its files.
+macro_rules! readers {
+    ($name:literal) => {
+        fn format() -> &'static trundle_formats::Format {
+            trundle_formats::Format::named($name).unwrap()
+        }
+
+        fn open(bytes: Vec<u8>) -> Result<TensorFile, trundle_formats::Error> {
+            crate::support::open(format(), bytes)
+        }
+
+        fn stream(bytes: Vec<u8>) -> Result<TensorFile, trundle_formats::Error> {
+            crate::support::stream(format(), bytes)
+        }
+
+        fn refusal(bytes: Vec<u8>) -> String {
+            crate::support::refusal(format(), bytes)
+        }
+    };
+}
+pub(crate) use readers;
 
 pub(crate) fn open(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(format, &TensorHint::default(), "x", bytes)
@@ -31,6 +54,17 @@ pub(crate) fn refusal(format: &'static Format, bytes: Vec<u8>) -> String {
     let error = open(format, bytes).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
+}
+
+/// Returns the file that a format writes for these tensors.
+pub(crate) fn written(
+    format: &Format,
+    tensors: &[NamedTensor<'_>],
+    metadata: &[(String, String)],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    format.write_to(&mut out, tensors, metadata, &mut |_| ()).unwrap();
+    out
 }
 
 /// Returns the data of all tensors, read by both methods.
@@ -76,6 +110,13 @@ pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &
             read(&mut file).unwrap();
         }
     }
+}
+
+/// Returns a new folder, and the path of an output in it.
+pub(crate) fn place(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    (folder, path)
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
