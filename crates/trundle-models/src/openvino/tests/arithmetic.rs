@@ -34,7 +34,7 @@ fn each_layer_is_what_its_text_says() {
         ("Subtract", Binary::Subtract),
         ("Xor", Binary::Xor),
     ];
-    check(of_two.map(|(kind, by)| (kind, "opset1", "auto_broadcast='numpy'", 2, 1, two(by))));
+    check(of_two.map(|(kind, by)| (kind, "opset1", "auto_broadcast=\"numpy\"", 2, 1, two(by))));
     let of_one = [
         ("Abs", Unary::Absolute),
         ("Ceiling", Unary::Ceil),
@@ -49,12 +49,12 @@ fn each_layer_is_what_its_text_says() {
         let (axes, empty_is_none) = (list(1), true);
         Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none })
     };
-    let keeps = "keep_dims='true'";
+    let keeps = "keep_dims=\"true\"";
     check([
         ("Divide", "opset1", "", 2, 1, two(Binary::FloorDivide)),
-        ("Divide", "opset1", "m_pythondiv='false'", 2, 1, two(Binary::Divide)),
+        ("Divide", "opset1", "m_pythondiv=\"false\"", 2, 1, two(Binary::Divide)),
         ("Round", "opset5", "", 1, 1, one(Unary::RoundToEven)),
-        ("Round", "opset5", "mode='half_away_from_zero'", 1, 1, one(Unary::RoundAwayFromZero)),
+        ("Round", "opset5", "mode=\"half_away_from_zero\"", 1, 1, one(Unary::RoundAwayFromZero)),
         ("Select", "opset1", "", 3, 1, Operator::Arithmetic(Arithmetic::Select)),
         ("ConvertLike", "opset1", "", 2, 1, Operator::Arithmetic(Arithmetic::CastLike)),
         ("ReduceSum", "opset1", "", 2, 1, reduce(Binary::Add, false)),
@@ -64,9 +64,9 @@ fn each_layer_is_what_its_text_says() {
         ("ReduceLogicalAnd", "opset1", "", 2, 1, reduce(Binary::And, false)),
         ("ReduceLogicalOr", "opset1", keeps, 2, 1, reduce(Binary::Or, true)),
     ]);
-    let pdpd = refusal(made("Add", "opset1", "auto_broadcast='pdpd'", 2, 1));
+    let pdpd = refusal(made("Add", "opset1", "auto_broadcast=\"pdpd\"", 2, 1));
     assert!(pdpd.ends_with("auto_broadcast \"pdpd\" is not supported"), "{pdpd}");
-    let mode = refusal(made("Round", "opset5", "mode='up'", 1, 1));
+    let mode = refusal(made("Round", "opset5", "mode=\"up\"", 1, 1));
     assert!(mode.ends_with("mode \"up\" is none of its modes"), "{mode}");
 }
 

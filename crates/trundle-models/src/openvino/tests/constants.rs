@@ -18,7 +18,7 @@ fn constants(model: &Model) -> Vec<Constant> {
 /// `at` has the attributes `offset` and `size`.
 fn one(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant> {
     let mut ir = Ir::new();
-    let data = format!("element_type='{element}' shape='{shape}' {at}");
+    let data = format!("element_type=\"{element}\" shape=\"{shape}\" {at}");
     let out = ir.layer("k", "Const", "opset1", &data, &[], 1);
     ir.result(out);
     read_parts(&ir.xml(), weights).map(|model| constants(&model).remove(0))
@@ -55,7 +55,7 @@ fn elements_lie_anywhere_in_the_weights() {
         ("F16", DType::F16, "1,1", &[1, 1], 30, &[30, 31]),
         ("boolean", DType::Boolean, "[1]", &[1], 1, &[1]),
     ] {
-        let at = format!("offset='{at}' size='{}'", expected.len());
+        let at = format!("offset=\"{at}\" size=\"{}\"", expected.len());
         let read = one(element, shape, &at, &weights).unwrap();
         assert_eq!(read, bytes(dtype, sizes, expected));
     }
@@ -63,7 +63,7 @@ fn elements_lie_anywhere_in_the_weights() {
 
 #[test]
 fn unused_bits_are_cleared() {
-    let at = |size: usize| format!("offset='0' size='{size}'");
+    let at = |size: usize| format!("offset=\"0\" size=\"{size}\"");
     let ones = [0xFF; 6];
     for (element, dtype, count, expected) in [
         ("u4", DType::U4, 3, &[0xFF, 0x0F][..]),
@@ -80,7 +80,7 @@ fn unused_bits_are_cleared() {
 
 #[test]
 fn a_constant_without_elements_reads_nothing() {
-    for at in ["offset='0' size='1'", "offset='900' size='0'", ""] {
+    for at in ["offset=\"0\" size=\"1\"", "offset=\"900\" size=\"0\"", ""] {
         assert_eq!(one("i64", "0", at, &[]).unwrap(), bytes(DType::I64, &[0], &[]));
         assert_eq!(one("string", "2,0", at, &[]).unwrap(), strings(&[2, 0], &[]));
     }
@@ -91,7 +91,7 @@ fn constants_of_the_same_bytes_are_one() {
     let mut ir = Ir::new();
     ir.weights = vec![0x77; 8];
     for (element, shape) in [("u8", "8"), ("i8", "2,4"), ("i64", "1"), ("u4", "15"), ("u4", "16")] {
-        let data = format!("element_type='{element}' shape=\"{shape}\" offset='0' size='8'");
+        let data = format!("element_type=\"{element}\" shape=\"{shape}\" offset=\"0\" size=\"8\"");
         ir.layer("", "Const", "opset1", &data, &[], 1);
     }
     let bytes = |constant: Constant| match constant.data {
@@ -111,7 +111,7 @@ fn much_is_not_made_of_little() {
     ir.weights = vec![0; 100_000];
     for at in 0..40 {
         let size = 100_000 - at;
-        let data = format!("element_type='u8' shape=\"{size}\" offset='{at}' size='{size}'");
+        let data = format!("element_type=\"u8\" shape=\"{size}\" offset=\"{at}\" size=\"{size}\"");
         ir.layer("", "Const", "opset1", &data, &[], 1);
     }
     assert_eq!(
@@ -123,16 +123,19 @@ fn much_is_not_made_of_little() {
 #[test]
 fn strings_are_read() {
     let good = stored(4, &[0, 1, 1, 3, 6], "aé€");
-    let at = format!("offset='0' size='{}'", good.len());
+    let at = format!("offset=\"0\" size=\"{}\"", good.len());
     assert_eq!(one("string", "2,2", &at, &good).unwrap(), strings(&[2, 2], &["a", "", "é", "€"]));
     let one_empty = stored(1, &[0, 0], "");
-    assert_eq!(one("string", "", "offset='0' size='12'", &one_empty).unwrap(), strings(&[], &[""]));
+    assert_eq!(
+        one("string", "", "offset=\"0\" size=\"12\"", &one_empty).unwrap(),
+        strings(&[], &[""])
+    );
 }
 
 #[test]
 fn strings_are_checked_in_full() {
     let refused = |shape: &str, weights: &[u8]| {
-        let at = format!("offset='0' size='{}'", weights.len());
+        let at = format!("offset=\"0\" size=\"{}\"", weights.len());
         refusal(one("string", shape, &at, weights))
     };
     for (shape, weights, problem) in [
@@ -159,31 +162,31 @@ fn strings_are_checked_in_full() {
 #[test]
 fn constants_that_cannot_be() {
     const HUGE: &str = "9223372036854775807";
-    let range = "offset='0' size='8'";
+    let range = "offset=\"0\" size=\"8\"";
     for (element, shape, at, problem) in [
         ("i64", "2", range, "2 elements of i64 take 16 bytes; it has 8"),
         ("u4", "17", range, "17 elements of u4 take 9 bytes; it has 8"),
         (
             "i64",
             "2",
-            "offset='0' size='16'",
+            "offset=\"0\" size=\"16\"",
             "its 16 bytes from offset 0 on do not lie in the weights, which are 8 bytes",
         ),
         (
             "u8",
             "1",
-            "offset='8' size='1'",
+            "offset=\"8\" size=\"1\"",
             "its 1 bytes from offset 8 on do not lie in the weights, which are 8 bytes",
         ),
         (
             "u8",
             "1",
-            "offset='18446744073709551615' size='2'",
+            "offset=\"18446744073709551615\" size=\"2\"",
             "its 2 bytes from offset 18446744073709551615 on do not lie in the weights, which are 8 bytes",
         ),
-        ("u8", "1", "offset='-1' size='2'", "offset=\"-1\" is not a number that it can have"),
-        ("u8", "1", "offset='0'", "it has no attribute \"size\""),
-        ("u8", "1", "size='1'", "it has no attribute \"offset\""),
+        ("u8", "1", "offset=\"-1\" size=\"2\"", "offset=\"-1\" is not a number that it can have"),
+        ("u8", "1", "offset=\"0\"", "it has no attribute \"size\""),
+        ("u8", "1", "size=\"1\"", "it has no attribute \"offset\""),
         ("u8", "?", range, "a size of a constant is ?"),
         ("u8", "1..2", range, "a size of a constant is 1..=2"),
         ("u8", "...", range, "the rank of a constant must be known"),
@@ -220,8 +223,8 @@ fn constants_that_cannot_be() {
 
 #[test]
 fn early_files_state_types_and_shapes_at_ports() {
-    let xml = "<net version='10'><layers><layer id='4' type='Const' version='opset1'>\
-               <data offset='2' size='4'/><output><port id='1' precision='FP16'>\
+    let xml = "<net version=\"10\"><layers><layer id=\"4\" type=\"Const\" version=\"opset1\">\
+               <data offset=\"2\" size=\"4\"/><output><port id=\"1\" precision=\"FP16\">\
                <dim>2</dim><dim>1</dim></port></output></layer></layers></net>";
     let model = read_parts(xml, &[0, 1, 2, 3, 4, 5]).unwrap();
     assert_eq!(constants(&model), [bytes(DType::F16, &[2, 1], &[2, 3, 4, 5])]);

@@ -7,11 +7,11 @@ use crate::{Dimension, IntegerTypes, Integers, Operator, PartialShape};
 #[test]
 fn a_fragment_states_shapes() {
     let fragment = read_layer(
-        "\n    <layer ... type='Roll'>\n        <input>\n            <port id='0'>\n\
-         <dim>6</dim>\n<dim>-1</dim>\n            </port>\n            <port id='1'>\n\
-         <dim>2</dim> <!-- by how much -->\n</port>\n            <port id='2'>\n\
+        "\n    <layer ... type=\"Roll\">\n        <input>\n            <port id=\"0\">\n\
+         <dim>6</dim>\n<dim>-1</dim>\n            </port>\n            <port id=\"1\">\n\
+         <dim>2</dim> <!-- by how much -->\n</port>\n            <port id=\"2\">\n\
          <dim>2</dim> < !-- along what -->\n</port>\n        </input>\n        <output>\n\
-         <port id='0'>\n<dim>6</dim>\n<dim>-1</dim>\n            </port>\n\
+         <port id=\"0\">\n<dim>6</dim>\n<dim>-1</dim>\n            </port>\n\
          </output>\n    </layer>\n",
     )
     .unwrap();

@@ -31,15 +31,16 @@ impl Ir {
     }
 
     fn parameter(&mut self, name: &str, element: &str, shape: &str) -> From {
-        let data = format!("element_type='{element}' shape='{shape}'");
+        let data = format!("element_type=\"{element}\" shape=\"{shape}\"");
         self.layer(name, "Parameter", "opset1", &data, &[], 1)
     }
 
     fn constant(&mut self, element: &str, shape: &str, bytes: &[u8]) -> From {
         let (offset, size) = (self.weights.len(), bytes.len());
         self.weights.extend(bytes);
-        let data =
-            format!("element_type='{element}' shape=\"{shape}\" offset='{offset}' size='{size}'");
+        let data = format!(
+            "element_type=\"{element}\" shape=\"{shape}\" offset=\"{offset}\" size=\"{size}\""
+        );
         self.layer("", "Const", "opset1", &data, &[], 1)
     }
 
@@ -55,19 +56,19 @@ impl Ir {
     ) -> From {
         let id = self.layers.len();
         let ports = |numbers: std::ops::Range<usize>| -> String {
-            numbers.map(|port| format!("<port id='{port}'/>")).collect()
+            numbers.map(|port| format!("<port id=\"{port}\"/>")).collect()
         };
         let first = inputs.len();
         self.layers.push(format!(
-            "<layer id='{id}' name='{name}' type='{kind}' version='{version}'>\
+            "<layer id=\"{id}\" name=\"{name}\" type=\"{kind}\" version=\"{version}\">\
              <data {data}/><input>{}</input><output>{}</output></layer>",
             ports(0..first),
             ports(first..first + outputs)
         ));
         for (port, (from_layer, from_port)) in inputs.iter().enumerate() {
             self.edges.push(format!(
-                "<edge from-layer='{from_layer}' from-port='{from_port}' \
-                 to-layer='{id}' to-port='{port}'/>"
+                "<edge from-layer=\"{from_layer}\" from-port=\"{from_port}\" \
+                 to-layer=\"{id}\" to-port=\"{port}\"/>"
             ));
         }
         (id, first)
@@ -81,7 +82,7 @@ impl Ir {
         let (version, layers, edges) =
             (self.version, self.layers.join("\n"), self.edges.join("\n"));
         format!(
-            "<net name='test' version='{version}'>\n<layers>\n{layers}\n</layers>\n\
+            "<net name=\"test\" version=\"{version}\">\n<layers>\n{layers}\n</layers>\n\
              <edges>\n{edges}\n</edges>\n</net>"
         )
     }

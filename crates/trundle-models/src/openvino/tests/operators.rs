@@ -66,10 +66,10 @@ fn layers_that_move_along_axes() {
         ("Roll", "opset16", "", 3, 1, roll()),
         ("Transpose", "opset1", "", 2, 1, Operator::Transpose { order: list(1) }),
         ("ReverseSequence", "opset1", "", 2, 1, reverse(0, 1)),
-        ("ReverseSequence", "opset1", "batch_axis='1' seq_axis='-3'", 2, 1, reverse(1, -3)),
-        ("Reverse", "opset1", "mode='index'", 2, 1, Operator::Flip { axes: list(1) }),
+        ("ReverseSequence", "opset1", "batch_axis=\"1\" seq_axis=\"-3\"", 2, 1, reverse(1, -3)),
+        ("Reverse", "opset1", "mode=\"index\"", 2, 1, Operator::Flip { axes: list(1) }),
         ("Identity", "opset16", "", 1, 1, Operator::Identity),
-        ("Convert", "opset1", "destination_type='f32'", 1, 1, Operator::Identity),
+        ("Convert", "opset1", "destination_type=\"f32\"", 1, 1, Operator::Identity),
     ]);
 }
 
@@ -78,7 +78,7 @@ fn a_reverse_by_a_mask_reads_booleans() {
     let mask = |element: &str| {
         let mut ir = Ir::new();
         let from = [ir.parameter("", "u8", "?,?"), ir.parameter("", element, "2")];
-        let out = ir.layer("r", "Reverse", "opset1", "mode='mask'", &from, 1);
+        let out = ir.layer("r", "Reverse", "opset1", "mode=\"mask\"", &from, 1);
         ir.result(out);
         ir.read()
     };
@@ -95,19 +95,19 @@ fn a_reverse_by_a_mask_reads_booleans() {
 fn layers_that_change_the_shape() {
     let reshape = |zero| Operator::Reshape { sizes: list(1), zero };
     let squeeze = |axes, keeps_others| Operator::Squeeze { axes, keeps_others };
-    let skip = "allow_axis_skip='true'";
+    let skip = "allow_axis_skip=\"true\"";
     check([
-        ("Reshape", "opset1", "special_zero='true'", 2, 1, reshape(ZeroSize::Copies)),
-        ("Reshape", "opset1", "special_zero='True'", 2, 1, reshape(ZeroSize::Copies)),
-        ("Reshape", "opset1", "special_zero='1'", 2, 1, reshape(ZeroSize::Copies)),
-        ("Reshape", "opset1", "special_zero='false'", 2, 1, reshape(ZeroSize::Zero)),
-        ("Reshape", "opset1", "special_zero='0'", 2, 1, reshape(ZeroSize::Zero)),
+        ("Reshape", "opset1", "special_zero=\"true\"", 2, 1, reshape(ZeroSize::Copies)),
+        ("Reshape", "opset1", "special_zero=\"True\"", 2, 1, reshape(ZeroSize::Copies)),
+        ("Reshape", "opset1", "special_zero=\"1\"", 2, 1, reshape(ZeroSize::Copies)),
+        ("Reshape", "opset1", "special_zero=\"false\"", 2, 1, reshape(ZeroSize::Zero)),
+        ("Reshape", "opset1", "special_zero=\"0\"", 2, 1, reshape(ZeroSize::Zero)),
         ("Squeeze", "opset1", "", 1, 1, squeeze(None, false)),
         ("Squeeze", "opset1", "", 2, 1, squeeze(Some(list(1)), false)),
         // This attribute exists since operation set 15.
         ("Squeeze", "opset14", skip, 2, 1, squeeze(Some(list(1)), false)),
         ("Squeeze", "opset15", skip, 2, 1, squeeze(Some(list(1)), true)),
-        ("Squeeze", "opset15", "allow_axis_skip='false'", 1, 1, squeeze(None, false)),
+        ("Squeeze", "opset15", "allow_axis_skip=\"false\"", 1, 1, squeeze(None, false)),
         ("Squeeze", "opset15", "", 1, 1, squeeze(None, false)),
         ("Unsqueeze", "opset1", "", 2, 1, Operator::Unsqueeze { axes: list(1) }),
     ]);
@@ -126,15 +126,15 @@ fn layers_that_cut() {
         shrink_axis: vec![0, 0, 1],
         ellipsis: vec![0],
     };
-    let all = "begin_mask='1, 0' end_mask='0,1' new_axis_mask='1' \
-               shrink_axis_mask='0,0,1' ellipsis_mask='0'";
+    let all = "begin_mask=\"1, 0\" end_mask=\"0,1\" new_axis_mask=\"1\" \
+               shrink_axis_mask=\"0,0,1\" ellipsis_mask=\"0\"";
     let split = |parts| Operator::Split { axis: list(1), parts };
     check([
         ("Slice", "opset8", "", 4, 1, slice(None)),
         ("Slice", "opset8", "", 5, 1, slice(Some(list(4)))),
         ("StridedSlice", "opset1", all, 4, 1, strided(Some(list(3)), masks)),
-        ("StridedSlice", "opset1", "end_mask=''", 3, 1, strided(None, Default::default())),
-        ("Split", "opset1", "num_splits='3'", 2, 3, split(Parts::Equal)),
+        ("StridedSlice", "opset1", "end_mask=\"\"", 3, 1, strided(None, Default::default())),
+        ("Split", "opset1", "num_splits=\"3\"", 2, 3, split(Parts::Equal)),
         ("VariadicSplit", "opset1", "", 3, 2, split(Parts::Sizes(list(2)))),
     ]);
 }
@@ -144,7 +144,7 @@ fn layers_of_shapes_and_blocks_of_batches() {
     let shape = |element| Operator::Shape { start: 0, end: None, element };
     let range = |element| Operator::Range { element, single: false };
     let pads = || Pads::Each { begins: list(2), ends: list(3) };
-    let (i32, i64) = ("output_type='i32'", "output_type='i64'");
+    let (i32, i64) = ("output_type=\"i32\"", "output_type=\"i64\"");
     check([
         ("ShapeOf", "opset1", "", 1, 1, shape(DType::I64)),
         // This attribute exists since operation set 3.
@@ -172,7 +172,7 @@ fn layers_of_shapes_and_blocks_of_batches() {
         ),
     ]);
     let refused = |kind, data, inputs| refusal(made(kind, "opset4", data, inputs, 1));
-    let message = refused("ShapeOf", "output_type='u8'", 1);
+    let message = refused("ShapeOf", "output_type=\"u8\"", 1);
     assert!(message.ends_with("output_type \"u8\" is neither i32 nor i64"), "{message}");
     assert!(refused("Range", "", 3).ends_with("it has no attribute \"output_type\""));
     let message = refusal(made("BatchToSpace", "opset1", "", 4, 1));
@@ -184,8 +184,8 @@ fn layers_of_shapes_and_blocks_of_batches() {
 fn the_type_of_sizes_is_their_own() {
     let mut ir = Ir::new();
     let x = ir.parameter("x", "f32", "2,3");
-    let shape = ir.layer("s", "ShapeOf", "opset3", "output_type='i32'", &[x], 1);
-    let same = ir.layer("c", "Convert", "opset1", "destination_type='i32'", &[shape], 1);
+    let shape = ir.layer("s", "ShapeOf", "opset3", "output_type=\"i32\"", &[x], 1);
+    let same = ir.layer("c", "Convert", "opset1", "destination_type=\"i32\"", &[shape], 1);
     ir.result(same);
     assert_eq!(said(&ir.read().unwrap().nodes[1].operator), said(&Operator::Identity));
 }
@@ -204,31 +204,31 @@ fn layers_that_put_together() {
         once: true,
     };
     let spread = |rule| Operator::Broadcast { sizes: list(1), rule };
-    let blocks = "block_size='2' mode='blocks_first'";
+    let blocks = "block_size=\"2\" mode=\"blocks_first\"";
     let (first, last) = (BlockOrder::BlocksFirst, BlockOrder::DepthFirst);
     let to_space = |block, order| Operator::DepthToSpace { block, order };
     let to_depth = |block, order| Operator::SpaceToDepth { block, order };
     let shuffle = |axis, groups| Operator::ShuffleChannels { axis, groups };
     check([
-        ("Concat", "opset1", "axis='-1'", 1, 1, Operator::Concat { axis: -1 }),
-        ("Concat", "opset1", "axis='0'", 3, 1, Operator::Concat { axis: 0 }),
+        ("Concat", "opset1", "axis=\"-1\"", 1, 1, Operator::Concat { axis: -1 }),
+        ("Concat", "opset1", "axis=\"0\"", 3, 1, Operator::Concat { axis: 0 }),
         ("Tile", "opset1", "", 2, 1, Operator::Tile { repeats: list(1) }),
-        ("Pad", "opset1", "pad_mode='constant'", 3, 1, pad(None)),
-        ("Pad", "opset12", "pad_mode='constant'", 4, 1, pad(Some(PadValue::Input(3)))),
-        ("Pad", "opset1", "pad_mode='edge'", 3, 1, elements(PadMode::Edge)),
-        ("Pad", "opset1", "pad_mode='reflect'", 4, 1, elements(PadMode::Reflect)),
-        ("Pad", "opset12", "pad_mode='symmetric'", 3, 1, elements(PadMode::Symmetric)),
+        ("Pad", "opset1", "pad_mode=\"constant\"", 3, 1, pad(None)),
+        ("Pad", "opset12", "pad_mode=\"constant\"", 4, 1, pad(Some(PadValue::Input(3)))),
+        ("Pad", "opset1", "pad_mode=\"edge\"", 3, 1, elements(PadMode::Edge)),
+        ("Pad", "opset1", "pad_mode=\"reflect\"", 4, 1, elements(PadMode::Reflect)),
+        ("Pad", "opset12", "pad_mode=\"symmetric\"", 3, 1, elements(PadMode::Symmetric)),
         ("Broadcast", "opset1", "", 2, 1, spread(BroadcastRule::ToSizes)),
-        ("Broadcast", "opset3", "mode='numpy'", 2, 1, spread(BroadcastRule::ToSizes)),
-        ("Broadcast", "opset3", "mode='bidirectional'", 2, 1, spread(BroadcastRule::BothWays)),
-        ("Broadcast", "opset3", "mode='explicit'", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
-        ("Broadcast", "opset1", "mode='none'", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
+        ("Broadcast", "opset3", "mode=\"numpy\"", 2, 1, spread(BroadcastRule::ToSizes)),
+        ("Broadcast", "opset3", "mode=\"bidirectional\"", 2, 1, spread(BroadcastRule::BothWays)),
+        ("Broadcast", "opset3", "mode=\"explicit\"", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
+        ("Broadcast", "opset1", "mode=\"none\"", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
         ("DepthToSpace", "opset1", blocks, 1, 1, to_space(2, first)),
-        ("DepthToSpace", "opset1", "mode='depth_first'", 1, 1, to_space(1, last)),
+        ("DepthToSpace", "opset1", "mode=\"depth_first\"", 1, 1, to_space(1, last)),
         ("SpaceToDepth", "opset1", blocks, 1, 1, to_depth(2, first)),
-        ("SpaceToDepth", "opset1", "mode='depth_first'", 1, 1, to_depth(1, last)),
+        ("SpaceToDepth", "opset1", "mode=\"depth_first\"", 1, 1, to_depth(1, last)),
         ("ShuffleChannels", "opset1", "", 1, 1, shuffle(1, 1)),
-        ("ShuffleChannels", "opset3", "axis='-3' group='4'", 1, 1, shuffle(-3, 4)),
+        ("ShuffleChannels", "opset3", "axis=\"-3\" group=\"4\"", 1, 1, shuffle(-3, 4)),
     ]);
 }
 
@@ -236,9 +236,9 @@ fn converted(from: &str, to: &str, mark: &str) -> Result<Operator> {
     let mut ir = Ir::new();
     let constant = ir.constant(from, "1", &[0; 8]);
     let out =
-        ir.layer("c", "Convert", "opset1", &format!("destination_type='{to}'"), &[constant], 1);
+        ir.layer("c", "Convert", "opset1", &format!("destination_type=\"{to}\""), &[constant], 1);
     ir.result(out);
-    let marks = format!("<rt_info><attribute name='{mark}' version='0'/></rt_info><input>");
+    let marks = format!("<rt_info><attribute name=\"{mark}\" version=\"0\"/></rt_info><input>");
     let xml = ir.xml().replacen("<input><port", &format!("{marks}<port"), 1);
     read_parts(&xml, &ir.weights).map(|model| model.nodes[1].operator.clone())
 }
@@ -257,7 +257,7 @@ fn compressed_constants_become_what_they_were() {
     }
     let same = converted("f16", "f16", "decompression").unwrap();
     assert_eq!(said(&same), said(&Operator::Identity));
-    let strings = made("Convert", "opset1", "destination_type='string'", 1, 1);
+    let strings = made("Convert", "opset1", "destination_type=\"string\"", 1, 1);
     assert!(refusal(strings).contains("Convert from f32 to string computes"));
 }
 
@@ -274,7 +274,7 @@ fn conversions_that_are_no_decompression_are_arithmetic() {
     ] {
         assert_eq!(said(&converted(from, to, "decompression").unwrap()), cast(dtype));
     }
-    let unmarked = made("Convert", "opset1", "destination_type='f64'", 1, 1).unwrap();
+    let unmarked = made("Convert", "opset1", "destination_type=\"f64\"", 1, 1).unwrap();
     assert_eq!(said(&unmarked), cast(DType::F64));
 }
 
@@ -285,10 +285,10 @@ fn attributes_that_operators_cannot_have() {
     };
     for (kind, data, inputs, outputs, problem) in [
         ("Concat", "", 2, 1, "it has no attribute \"axis\""),
-        ("Concat", "axis='one'", 2, 1, "axis=\"one\" is not a number that it can have"),
+        ("Concat", "axis=\"one\"", 2, 1, "axis=\"one\" is not a number that it can have"),
         (
             "Concat",
-            "axis='9223372036854775808'",
+            "axis=\"9223372036854775808\"",
             1,
             1,
             "axis=\"9223372036854775808\" is not a number that it can have",
@@ -297,46 +297,52 @@ fn attributes_that_operators_cannot_have() {
         ("DepthToSpace", "", 1, 1, "it has no attribute \"mode\""),
         (
             "DepthToSpace",
-            "mode='rows' block_size='2'",
+            "mode=\"rows\" block_size=\"2\"",
             1,
             1,
             "mode \"rows\" is neither blocks_first nor depth_first",
         ),
         (
             "SpaceToDepth",
-            "mode='depth_first' block_size='0'",
+            "mode=\"depth_first\" block_size=\"0\"",
             1,
             1,
             "block_size is 0; it must be at least 1",
         ),
         (
             "SpaceToDepth",
-            "mode='depth_first' block_size='-1'",
+            "mode=\"depth_first\" block_size=\"-1\"",
             1,
             1,
             "block_size=\"-1\" is not a number that it can have",
         ),
         ("Pad", "", 3, 1, "it has no attribute \"pad_mode\""),
-        ("Pad", "pad_mode='wrap'", 3, 1, "pad_mode \"wrap\" is none of its modes"),
-        ("Broadcast", "mode='explicit'", 2, 1, "mode is explicit, and axes_mapping is missing"),
-        ("Broadcast", "mode='pdpd'", 2, 1, "mode \"pdpd\" is none of its modes"),
+        ("Pad", "pad_mode=\"wrap\"", 3, 1, "pad_mode \"wrap\" is none of its modes"),
+        ("Broadcast", "mode=\"explicit\"", 2, 1, "mode is explicit, and axes_mapping is missing"),
+        ("Broadcast", "mode=\"pdpd\"", 2, 1, "mode \"pdpd\" is none of its modes"),
         ("Reshape", "", 2, 1, "it has no attribute \"special_zero\""),
         (
             "Reshape",
-            "special_zero='maybe'",
+            "special_zero=\"maybe\"",
             2,
             1,
             "special_zero=\"maybe\" is neither true nor false",
         ),
         ("Reverse", "", 2, 1, "it has no attribute \"mode\""),
-        ("Reverse", "mode='both'", 2, 1, "mode \"both\" is neither index nor mask"),
-        ("ReverseSequence", "seq_axis=''", 2, 1, "seq_axis=\"\" is not a number that it can have"),
-        ("ShuffleChannels", "group='0'", 1, 1, "group is 0; it must be at least 1"),
+        ("Reverse", "mode=\"both\"", 2, 1, "mode \"both\" is neither index nor mask"),
+        (
+            "ReverseSequence",
+            "seq_axis=\"\"",
+            2,
+            1,
+            "seq_axis=\"\" is not a number that it can have",
+        ),
+        ("ShuffleChannels", "group=\"0\"", 1, 1, "group is 0; it must be at least 1"),
         ("Split", "", 2, 1, "it has no attribute \"num_splits\""),
-        ("Split", "num_splits='3'", 2, 2, "num_splits is 3, but it has 2 outputs"),
+        ("Split", "num_splits=\"3\"", 2, 2, "num_splits is 3, but it has 2 outputs"),
         (
             "StridedSlice",
-            "begin_mask='1,,0'",
+            "begin_mask=\"1,,0\"",
             3,
             1,
             "begin_mask=\"\" is not a number that it can have",
@@ -345,6 +351,6 @@ fn attributes_that_operators_cannot_have() {
         let message = refusal(made(kind, "opset16", data, inputs, outputs));
         assert_eq!(message, prefix(kind, inputs, inputs + 3) + problem);
     }
-    let skips = made("Squeeze", "opset15", "allow_axis_skip='yes'", 1, 1);
+    let skips = made("Squeeze", "opset15", "allow_axis_skip=\"yes\"", 1, 1);
     assert!(refusal(skips).ends_with("allow_axis_skip=\"yes\" is neither true nor false"));
 }

@@ -3,29 +3,29 @@
 use super::{Ir, read_parts, refusal};
 
 /// Layer 2 is on line 11, and the edges begin on line 19.
-const GOOD: &str = r#"<?xml version='1.0'?>
-<net name='good' version='11'>
+const GOOD: &str = r#"<?xml version="1.0"?>
+<net name="good" version="11">
  <layers>
-  <layer id='0' name='x' type='Parameter' version='opset1'>
-   <data shape='2,3' element_type='f32'/>
-   <output><port id='0' precision='FP32' names='x'><dim>2</dim><dim>3</dim></port></output>
+  <layer id="0" name="x" type="Parameter" version="opset1">
+   <data shape="2,3" element_type="f32"/>
+   <output><port id="0" precision="FP32" names="x"><dim>2</dim><dim>3</dim></port></output>
   </layer>
-  <layer id='1' name='k' type='Const' version='opset1'>
-   <data shape='1' element_type='i64' offset='0' size='8'/><output><port id='0'/></output>
+  <layer id="1" name="k" type="Const" version="opset1">
+   <data shape="1" element_type="i64" offset="0" size="8"/><output><port id="0"/></output>
   </layer>
-  <layer id='2' name='r' type='Roll' version='opset7'>
-   <input><port id='0'/><port id='1'/><port id='2'/></input>
-   <output><port id='3'><dim>2</dim><dim>3</dim></port></output>
+  <layer id="2" name="r" type="Roll" version="opset7">
+   <input><port id="0"/><port id="1"/><port id="2"/></input>
+   <output><port id="3"><dim>2</dim><dim>3</dim></port></output>
   </layer>
-  <layer id='3' name='y' type='Result' version='opset1'>
-   <input><port id='0'/></input>
+  <layer id="3" name="y" type="Result" version="opset1">
+   <input><port id="0"/></input>
   </layer>
  </layers>
  <edges>
-  <edge from-layer='0' from-port='0' to-layer='2' to-port='0'/>
-  <edge from-layer='1' from-port='0' to-layer='2' to-port='1'/>
-  <edge from-layer='1' from-port='0' to-layer='2' to-port='2'/>
-  <edge from-layer='2' from-port='3' to-layer='3' to-port='0'/>
+  <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+  <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+  <edge from-layer="1" from-port="0" to-layer="2" to-port="2"/>
+  <edge from-layer="2" from-port="3" to-layer="3" to-port="0"/>
  </edges>
 </net>"#;
 
@@ -60,7 +60,7 @@ fn what_computes_is_refused_with_what_does_not() {
         ("GatherTree", "which moves elements but is not implemented"),
         ("roll", "which is not known"),
     ] {
-        let message = refused("type='Roll'", &format!("type='{kind}'"));
+        let message = refused("type=\"Roll\"", &format!("type=\"{kind}\""));
         assert_eq!(
             message,
             format!(
@@ -73,7 +73,8 @@ fn what_computes_is_refused_with_what_does_not() {
 
 #[test]
 fn messages_hold_no_controls() {
-    let message = refused("name='r' type='Roll'", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
+    let message =
+        refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
     let start = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): not supported: c\\n\\u{9b}d (1";
     assert!(message.starts_with(start), "{message}");
 }
@@ -82,7 +83,7 @@ fn messages_hold_no_controls() {
 fn a_body_is_not_looked_into() {
     // This body is deeper than any call stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
-    let message = refused("type='Roll' version='opset7'>", &format!("type='If'>{body}"));
+    let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
     assert!(
         message.starts_with("layer 2 \"r\" (If, line 11): not supported: If (1 node)"),
         "{message}"
@@ -95,10 +96,10 @@ fn versions() {
         format!("OpenVINO IR of version {version:?} is not supported; supported: 10 and 11")
     };
     for version in ["7", "12", "", "eleven"] {
-        let new = format!("'good' version='{version}'");
-        assert_eq!(refused("'good' version='11'", &new), net(version));
+        let new = format!("\"good\" version=\"{version}\"");
+        assert_eq!(refused("\"good\" version=\"11\"", &new), net(version));
     }
-    assert_eq!(refused(" version='11'", ""), net(""));
+    assert_eq!(refused(" version=\"11\"", ""), net(""));
     let layer = "layer 2 \"r\" (Roll, line 11): ";
     for version in [
         "opset0",
@@ -112,11 +113,11 @@ fn versions() {
         "",
     ] {
         assert_eq!(
-            refused("'opset7'", &format!("{version:?}")),
+            refused("\"opset7\"", &format!("{version:?}")),
             format!("{layer}version {version:?} is unknown; known are opset1 to opset17")
         );
     }
-    assert_eq!(refused(" version='opset7'", ""), format!("{layer}it has no version"));
+    assert_eq!(refused(" version=\"opset7\"", ""), format!("{layer}it has no version"));
     assert_eq!(
         refused("opset7", "opset6"),
         format!("{layer}opset6 does not have it; Roll is there from opset7 on")
@@ -127,43 +128,43 @@ fn versions() {
 fn layers_that_are_not_in_order() {
     let roll = "layer 2 \"r\" (Roll, line 11): ";
     for (old, new, problem) in [
-        (" type='Roll'", "", "layer 2 \"r\" (line 11): it has no type".to_owned()),
+        (" type=\"Roll\"", "", "layer 2 \"r\" (line 11): it has no type".to_owned()),
         (
-            "layer id='2'",
-            "layer id='two'",
+            "layer id=\"2\"",
+            "layer id=\"two\"",
             "layer two \"r\" (Roll, line 11): its id \"two\" is not a number".to_owned(),
         ),
-        ("layer id='2'", "layer", "layer \"r\" (Roll, line 11): it has no id".to_owned()),
+        ("layer id=\"2\"", "layer", "layer \"r\" (Roll, line 11): it has no id".to_owned()),
         (
-            "layer id='2'",
-            "layer id='0'",
+            "layer id=\"2\"",
+            "layer id=\"0\"",
             "layer 0 \"r\" (Roll, line 11): a layer before it has the same id".to_owned(),
         ),
-        ("<port id='1'/>", "<port id='0'/>", format!("{roll}it has two input ports 0")),
-        ("<port id='1'/>", "<port/>", format!("{roll}id \"\" of an input port is not a number")),
+        ("<port id=\"1\"/>", "<port id=\"0\"/>", format!("{roll}it has two input ports 0")),
+        ("<port id=\"1\"/>", "<port/>", format!("{roll}id \"\" of an input port is not a number")),
         (
-            "<port id='3'>",
-            "<port id='c'>",
+            "<port id=\"3\">",
+            "<port id=\"c\">",
             format!("{roll}id \"c\" of an output port is not a number"),
         ),
         (
-            "<port id='3'><dim>2<",
-            "<port id='3'><dim>two<",
+            "<port id=\"3\"><dim>2<",
+            "<port id=\"3\"><dim>two<",
             format!("{roll}size \"two\" of output port 3 is not a size"),
         ),
         (
-            "<port id='3'><dim>2<",
-            "<port id='3'><dim>-2<",
+            "<port id=\"3\"><dim>2<",
+            "<port id=\"3\"><dim>-2<",
             format!("{roll}size \"-2\" of output port 3 is not a size"),
         ),
-        ("<port id='2'/></input>", "</input>", format!("{roll}it has 2 inputs; Roll has 3")),
+        ("<port id=\"2\"/></input>", "</input>", format!("{roll}it has 2 inputs; Roll has 3")),
         (
-            "<port id='3'>",
-            "<port id='3'/><port id='4'>",
+            "<port id=\"3\">",
+            "<port id=\"3\"/><port id=\"4\">",
             format!("{roll}it has 2 outputs; Roll has 1"),
         ),
         (
-            " element_type='i64'",
+            " element_type=\"i64\"",
             "",
             "layer 1 \"k\" (Const, line 8): it has no attribute \"element_type\"".to_owned(),
         ),
@@ -183,40 +184,40 @@ fn layers_that_are_not_in_order() {
 #[test]
 fn edges_that_lead_nowhere() {
     let roll = "layer 2 \"r\" (Roll, line 11): ";
-    let third = "<edge from-layer='1' from-port='0' to-layer='2' to-port='2'/>";
+    let third = "<edge from-layer=\"1\" from-port=\"0\" to-layer=\"2\" to-port=\"2\"/>";
     for (old, new, problem) in [
         (third, "", format!("{roll}no edge leads to its input port 2")),
         (
             third,
-            &third.replace("to-port='2'", "to-port='1'"),
+            &third.replace("to-port=\"2\"", "to-port=\"1\""),
             format!("{roll}two edges lead to its input port 1"),
         ),
         (
             third,
-            &third.replace("to-port='2'", "to-port='3'"),
+            &third.replace("to-port=\"2\"", "to-port=\"3\""),
             format!("{roll}an edge ends at input port 3, which it does not have"),
         ),
         (
-            "from-port='3'",
-            "from-port='2'",
+            "from-port=\"3\"",
+            "from-port=\"2\"",
             format!("{roll}an edge begins at output port 2, which it does not have"),
         ),
         (
-            "from-layer='2'",
-            "from-layer='9'",
+            "from-layer=\"2\"",
+            "from-layer=\"9\"",
             "edge (line 23): from-layer is 9, but there is no such layer".to_owned(),
         ),
         (
-            "to-layer='3'",
-            "to-layer='4'",
+            "to-layer=\"3\"",
+            "to-layer=\"4\"",
             "edge (line 23): to-layer is 4, but there is no such layer".to_owned(),
         ),
         (
-            "to-layer='3'",
-            "to-layer='-3'",
+            "to-layer=\"3\"",
+            "to-layer=\"-3\"",
             "edge (line 23): to-layer=\"-3\" is not a number".to_owned(),
         ),
-        (" from-port='3'", "", "edge (line 23): from-port=\"\" is not a number".to_owned()),
+        (" from-port=\"3\"", "", "edge (line 23): from-port=\"\" is not a number".to_owned()),
     ] {
         assert_eq!(refused(old, new), problem);
     }
@@ -225,7 +226,7 @@ fn edges_that_lead_nowhere() {
 #[test]
 fn cycles() {
     assert_eq!(
-        refused("from-layer='0' from-port='0'", "from-layer='2' from-port='3'"),
+        refused("from-layer=\"0\" from-port=\"0\"", "from-layer=\"2\" from-port=\"3\""),
         "layer 2 \"r\" (Roll, line 11): it is part of a cycle: \"r\" reads \"r\""
     );
     let ring = |length: usize| {
@@ -256,7 +257,7 @@ fn texts_that_are_no_models() {
         ("<net>", "not XML of a model: the root node was opened but never closed"),
         ("<network/>", "the outermost element is <network>, not <net>"),
         (
-            "<!DOCTYPE net [<!ENTITY a \"b\">]><net version='11' name='&a;'/>",
+            "<!DOCTYPE net [<!ENTITY a \"b\">]><net version=\"11\" name=\"&a;\"/>",
             "not XML of a model: it has a document type, which is not read",
         ),
         (
@@ -268,7 +269,7 @@ fn texts_that_are_no_models() {
             "not XML of a model: it has namespaces, which are not read",
         ),
         (
-            "<net version='11' name='&a;'/>",
+            "<net version=\"11\" name=\"&a;\"/>",
             "not XML of a model: unknown entity reference 'a' at 1:25",
         ),
     ] {
