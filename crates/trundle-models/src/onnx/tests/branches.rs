@@ -3,14 +3,11 @@
 use trundle_core::Shape;
 
 use super::*;
-use crate::{Data, Given, PlannedModel};
-
-const BOOL: i32 = 9;
+use crate::{Data, Given};
 
 fn graph(name: &str, node: Vec<Node>, outputs: &[&str]) -> Attribute {
     let output = outputs.iter().map(|name| value(name, FLOAT)).collect();
-    let graph = Graph { node, output, ..Graph::default() };
-    Attribute { g: Some(Box::new(graph)), ..attribute(name, attribute_type::GRAPH) }
+    graph_attribute(name, Graph { node, output, ..Graph::default() })
 }
 
 fn branches(then: (Vec<Node>, &[&str]), otherwise: (Vec<Node>, &[&str])) -> Vec<Attribute> {
@@ -36,33 +33,14 @@ fn conditional(nodes: Vec<Node>) -> Proto {
 
 /// Runs a model on an `x` with the elements 0, 1, 2, ... If the condition is an input, it is `condition`.
 fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usize>, Vec<f32>)> {
-    let read = read(proto)?;
-    let shape = Shape::new(sizes).unwrap();
-    let x = (0..shape.elements()).flat_map(|at| (at as f32).to_le_bytes());
-    let x = Data::Bytes(x.collect());
-    let condition = condition.map(|condition| Data::Bytes(vec![condition].into()));
-    let given = read.inputs.iter().map(|input| match input.name.as_str() {
-        "x" => Given { shape: shape.clone(), data: Some(&x) },
-        _ => Given { shape: Shape::default(), data: condition.as_ref() },
-    });
-    let given: Vec<Given<'_>> = given.collect();
-    let planned = PlannedModel::new(read.resolve(&given)?, Some(1))?;
-    let data: Vec<Data> = given.iter().filter_map(|given| given.data.cloned()).collect();
-    let moved = planned.run(&data, &mut |_| ())?;
-    let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
-    let Data::Bytes(bytes) = &moved[0] else { panic!("strings") };
-    let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-    Ok((out, numbers.collect()))
+    run_counting(proto, sizes, condition.map(|condition| Data::Bytes(vec![condition].into())))
 }
 
 /// Exporters write torch's `x.squeeze(1)` with unknown sizes like this: a squeeze if the axis has size 1, otherwise a
 /// copy.
 fn squeeze_if_one() -> Proto {
-    let squeezed = vec![
-        node("Constant", &[], &["axes"], vec![ints("value_ints", &[1])]),
-        node("Squeeze", &["x", "axes"], &["r"], vec![]),
-    ];
-    let same = vec![node("Identity", &["x"], &["r"], vec![])];
+    let squeezed = nodes("axes = Constant<value_ints = [1]>() r = Squeeze(x, axes)");
+    let same = nodes("r = Identity(x)");
     conditional(vec![
         node("Shape", &["x"], &["s"], vec![]),
         node("Constant", &[], &["one"], vec![int("value_int", 1)]),
@@ -85,7 +63,7 @@ fn a_condition_that_shapes_say_takes_its_branch() {
 
 #[test]
 fn a_condition_that_is_given_must_be_known() {
-    let then = (vec![transpose("x", "t")], &["t"][..]);
+    let then = (nodes("t = Transpose(x)"), &["t"][..]);
     let otherwise = (vec![], &["x"][..]);
     let proto = conditional(vec![node("If", &["c"], &["y"], branches(then, otherwise))]);
     assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().1, [0.0, 2.0, 1.0, 3.0]);
@@ -146,10 +124,9 @@ fn branches_are_within_branches_and_functions() {
 #[test]
 fn a_branch_may_hold_tensors_and_give_several_outputs() {
     let order = Tensor { int64_data: vec![4], ..tensor("sizes", INT64, &[1]) };
-    let mut then =
-        graph("then_branch", vec![node("Reshape", &["x", "sizes"], &["r"], vec![])], &["r", "x"]);
+    let mut then = graph("then_branch", nodes("r = Reshape(x, sizes)"), &["r", "x"]);
     then.g.as_mut().unwrap().initializer.push(order);
-    let otherwise = graph("else_branch", vec![transpose("x", "r")], &["x", "r"]);
+    let otherwise = graph("else_branch", nodes("r = Transpose(x)"), &["x", "r"]);
     let proto = conditional(vec![node("If", &["c"], &["y", "z"], vec![then, otherwise])]);
     assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().0, [4]);
     assert_eq!(run(&proto, &[2, 2], Some(0)).unwrap().1, [0.0, 1.0, 2.0, 3.0]);
@@ -157,7 +134,7 @@ fn a_branch_may_hold_tensors_and_give_several_outputs() {
 
 #[test]
 fn what_is_no_if_is_refused() {
-    let good = || (vec![transpose("x", "r")], &["r"][..]);
+    let good = || (nodes("r = Transpose(x)"), &["r"][..]);
     let both = || branches(good(), good());
     let taken = |attributes| refusal(&conditional(vec![node("If", &["c"], &["y"], attributes)]));
     let mut with_input = both();
@@ -183,11 +160,11 @@ fn what_is_no_if_is_refused() {
             "If \"y\", else_branch: no node produces its output \"nothing\"",
         ),
         (
-            branches((vec![transpose("x", "x")], &["x"]), good()),
+            branches((nodes("x = Transpose(x)"), &["x"]), good()),
             "Transpose \"y/then/x\": \"x\" is produced twice",
         ),
         (
-            branches((vec![node("Conv", &["x"], &["r"], vec![])], &["r"]), good()),
+            branches((nodes("r = Conv(x)"), &["r"]), good()),
             "Conv \"r\": not supported: Conv (1 node), which computes",
         ),
     ] {

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::super::proto::{StringEntry, data_location};
 use super::*;
-use crate::{Data, Links, Operator};
+use crate::{Links, Operator};
 
 fn external(name: &str, dims: &[i64], entries: &[(&str, &str)]) -> Tensor {
     let entry = |(key, value): &(&str, &str)| StringEntry {
@@ -157,17 +157,7 @@ fn tensors_of_the_same_bytes_share_them() {
         graph.initializer.push(external(&format!("b{number}"), &[3, 3], &entries));
     }
     let read = read_bytes(model.encode_to_vec(), Some(&inside)).unwrap();
-    let data: Vec<_> = read
-        .nodes
-        .iter()
-        .filter_map(|node| match &node.operator {
-            Operator::Constant(constant) => match &constant.data {
-                Data::Bytes(bytes) => Some(bytes.as_ptr()),
-                Data::Strings(_) => None,
-            },
-            _ => None,
-        })
-        .collect();
+    let data = constant_addresses(&read);
     assert_eq!(data.len(), 1001);
     assert!(data.iter().all(|each| *each == data[0]));
 

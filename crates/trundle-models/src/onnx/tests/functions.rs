@@ -2,7 +2,7 @@
 
 use super::super::proto::Function;
 use super::*;
-use crate::{Operator, ValueId};
+use crate::ValueId;
 
 fn function(name: &str, input: &[&str], output: &[&str], node: Vec<Node>) -> Function {
     Function {
@@ -109,10 +109,7 @@ fn attributes_are_those_of_the_call_or_the_default() {
 
 #[test]
 fn inputs_and_outputs_may_be_left_out() {
-    let body = vec![
-        node("Squeeze", &["a", "axes"], &["b"], vec![]),
-        node("Identity", &["a"], &["c"], vec![]),
-    ];
+    let body = nodes("b = Squeeze(a, axes) c = Identity(a)");
     let model = with(
         vec![function("F", &["a", "axes"], &["b", "c"], body)],
         vec![call("F", &["x"], &["", "y"], vec![])],
@@ -129,7 +126,7 @@ fn inputs_and_outputs_may_be_left_out() {
 
 #[test]
 fn an_output_may_be_an_input_or_another_output() {
-    let body = vec![node("Transpose", &["a"], &["t"], vec![])];
+    let body = nodes("t = Transpose(a)");
     let model = with(
         vec![function("F", &["a"], &["a", "t", "t"], body)],
         vec![call("F", &["x"], &["p", "q", "r"], vec![])],
@@ -143,7 +140,7 @@ fn an_output_may_be_an_input_or_another_output() {
 #[test]
 fn a_body_has_the_opset_that_its_function_says() {
     let of = |version: Option<i64>| {
-        let body = vec![node("Squeeze", &["a"], &["b"], vec![ints("axes", &[0])])];
+        let body = nodes("b = Squeeze<axes = [0]>(a)");
         let opset_import = version.map(|version| opset("ai.onnx", version)).into_iter().collect();
         let function = Function { opset_import, ..function("F", &["a"], &["b"], body) };
         read(&with(vec![function], vec![call("F", &["x"], &["y"], vec![])]))
@@ -172,7 +169,7 @@ fn overloads_are_functions_of_their_own() {
 #[test]
 fn functions_that_make_no_sense_are_refused() {
     let calls = |name, attributes| vec![call(name, &["x"], &["y"], attributes)];
-    let identity = || vec![node("Identity", &["a"], &["b"], vec![])];
+    let identity = || nodes("b = Identity(a)");
     let f = |node| function("F", &["a"], &["b"], node);
     let own = Function { domain: String::new(), ..function("Pad", &[], &[], vec![]) };
     let nested = vec![call("G", &["a"], &["b"], vec![])];
@@ -212,7 +209,7 @@ fn functions_that_make_no_sense_are_refused() {
             r#""F": no node produces output "b" of the function"#,
         ),
         (
-            vec![f(vec![node("Identity", &["x"], &["b"], vec![])])],
+            vec![f(nodes("b = Identity(x)"))],
             calls("F", vec![]),
             r#"Identity "y/b": it reads "x", which no node produces"#,
         ),
@@ -224,7 +221,7 @@ fn functions_that_make_no_sense_are_refused() {
 /// Each function calls the next one twice: 2^60 nodes.
 #[test]
 fn growth_is_bounded() {
-    let last = function("F60", &["a"], &["b"], vec![node("Identity", &["a"], &["b"], vec![])]);
+    let last = function("F60", &["a"], &["b"], nodes("b = Identity(a)"));
     let mut functions = vec![last];
     for number in 0..60 {
         let next = format!("F{}", number + 1);
@@ -287,17 +284,7 @@ fn constants_of_a_body_are_shared() {
         ],
     );
     let model = read(&model).unwrap();
-    let data: Vec<_> = model
-        .nodes
-        .iter()
-        .filter_map(|node| match &node.operator {
-            Operator::Constant(constant) => match &constant.data {
-                crate::Data::Bytes(bytes) => Some(bytes.as_ptr()),
-                crate::Data::Strings(_) => None,
-            },
-            _ => None,
-        })
-        .collect();
+    let data = constant_addresses(&model);
     assert_eq!(data.len(), 2);
     assert_eq!(data[0], data[1]);
 }

@@ -60,13 +60,6 @@ fn floats_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
     values.into_iter().flat_map(|value| (value as f32).to_le_bytes()).collect()
 }
 
-fn list(name: &str, values: &[i64]) -> Tensor {
-    Tensor {
-        int64_data: values.to_vec(),
-        ..tensor(name, INT64, &[i64::try_from(values.len()).unwrap()])
-    }
-}
-
 /// Makes these tensors initializers instead of inputs.
 fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     let graph = all.graph.as_mut().unwrap();
@@ -77,16 +70,12 @@ fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
 
 /// Computes and then rolls along the last axis, in the form that exporters write.
 fn roll() -> Proto {
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Slice", &["r", "one", "end", "axis"], &["a"], vec![]),
-        node("Slice", &["r", "zero", "one", "axis"], &["b"], vec![]),
-        node("Concat", &["a", "b"], &["c"], vec![int("axis", -1)]),
-        node("Transpose", &["c"], &["t"], vec![]),
-        node("Exp", &["t"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "r = Relu(x)  a = Slice(r, one, end, axis)  b = Slice(r, zero, one, axis)
+         c = Concat<axis = -1>(a, b)  t = Transpose(c)  y = Exp(t)",
+    );
     let tensors =
-        vec![list("zero", &[0]), list("one", &[1]), list("end", &[i64::MAX]), list("axis", &[1])];
+        vec![i64s("zero", &[0]), i64s("one", &[1]), i64s("end", &[i64::MAX]), i64s("axis", &[1])];
     holding(model(17, nodes, FLOAT), tensors)
 }
 
@@ -150,11 +139,7 @@ fn all_else_stays_byte_for_byte() {
 
 #[test]
 fn where_nothing_is_gained_nothing_is_changed() {
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Transpose", &["r"], &["t"], vec![]),
-        node("Exp", &["t"], &["y"], vec![]),
-    ];
+    let nodes = nodes("r = Relu(x) t = Transpose(r) y = Exp(t)");
     let bytes = model(17, nodes, FLOAT).encode_to_vec();
     let all = fused_bytes(bytes.clone()).unwrap();
     assert_eq!(all.file.concat(), bytes);
@@ -163,11 +148,7 @@ fn where_nothing_is_gained_nothing_is_changed() {
 
 #[test]
 fn operators_that_are_slow_alone_are_nodes() {
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("DepthToSpace", &["r"], &["d"], vec![int("blocksize", 2)]),
-        node("Exp", &["d"], &["y"], vec![]),
-    ];
+    let nodes = nodes("r = Relu(x) d = DepthToSpace<blocksize = 2>(r) y = Exp(d)");
     let mut all = model(17, nodes, FLOAT);
     assert_eq!(kinds(&written(&fused(&all))), ["Relu", "Move", "Exp"]);
     let dim = [1, 4, 2, 3].map(|size| Dimension { dim_value: Some(size), dim_param: None });
@@ -179,14 +160,10 @@ fn operators_that_are_slow_alone_are_nodes() {
 #[test]
 fn what_is_computed_in_between_is_in_no_node() {
     // YOLO's blocks compute with one half of a tensor, and concatenate the result with both halves.
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
-        node("Exp", &["b"], &["e"], vec![]),
-        node("Concat", &["a", "b", "e"], &["c"], vec![int("axis", 1)]),
-        node("Transpose", &["c"], &["t"], vec![]),
-        node("Abs", &["t"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "r = Relu(x)  a, b = Split<axis = 1>(r)  e = Exp(b)
+         c = Concat<axis = 1>(a, b, e)  t = Transpose(c)  y = Abs(t)",
+    );
     let model = written(&fused(&model(17, nodes, FLOAT)));
     assert_eq!(kinds(&model), ["Relu", "Split", "Exp", "Move", "Abs"]);
     assert_eq!(moves(&model)[0].input, strings(&["a", "b", "e"]));
@@ -195,13 +172,9 @@ fn what_is_computed_in_between_is_in_no_node() {
 #[test]
 fn what_is_read_late_waits() {
     // The slice could run first, but its reader also needs the computed tensor.
-    let nodes = vec![
-        node("Slice", &["x", "zero", "one"], &["s"], vec![]),
-        node("Exp", &["x"], &["e"], vec![]),
-        node("Concat", &["s", "e"], &["c"], vec![int("axis", 0)]),
-        node("Abs", &["c"], &["y"], vec![]),
-    ];
-    let all = holding(model(17, nodes, FLOAT), vec![list("zero", &[0]), list("one", &[1])]);
+    let nodes =
+        nodes("s = Slice(x, zero, one)  e = Exp(x)  c = Concat<axis = 0>(s, e)  y = Abs(c)");
+    let all = holding(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
     let model = written(&fused(&all));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let moved = run(
@@ -213,14 +186,10 @@ fn what_is_read_late_waits() {
 
 #[test]
 fn the_shape_of_what_is_not_written_is_given_by_the_node() {
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Transpose", &["r"], &["t"], vec![]),
-        node("Shape", &["t"], &["s"], vec![]),
-        node("Concat", &["t", "t"], &["c"], vec![int("axis", 0)]),
-        node("ConstantOfShape", &["s"], &["z"], vec![]),
-        node("Mean", &["c", "z"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "r = Relu(x)  t = Transpose(r)  s = Shape(t)  c = Concat<axis = 0>(t, t)
+         z = ConstantOfShape(s)  y = Mean(c, z)",
+    );
     let model = written(&fused(&model(17, nodes, FLOAT)));
     assert_eq!(kinds(&model), ["Relu", "Move", "ConstantOfShape", "Mean"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
@@ -234,18 +203,12 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
 /// A computation and a later movement both need the shape of an intermediate tensor. `sizes` are those of the model's
 /// input.
 fn shapes_of_steps(sizes: &[i64]) -> Proto {
-    let nodes = vec![
-        node("Transpose", &["x"], &["t"], vec![]),
-        node("Concat", &["t", "t"], &["c"], vec![int("axis", 0)]),
-        node("Shape", &["t"], &["s"], vec![]),
-        node("Exp", &["c"], &["e"], vec![]),
-        node("Slice", &["e", "zero", "one"], &["h"], vec![]),
-        node("Concat", &["h", "h"], &["g"], vec![int("axis", 0)]),
-        node("Expand", &["g", "s"], &["w"], vec![]),
-        node("ConstantOfShape", &["s"], &["z"], vec![]),
-        node("Mean", &["w", "z"], &["y"], vec![]),
-    ];
-    let mut all = holding(model(17, nodes, FLOAT), vec![list("zero", &[0]), list("one", &[1])]);
+    let nodes = nodes(
+        "t = Transpose(x)  c = Concat<axis = 0>(t, t)  s = Shape(t)  e = Exp(c)
+         h = Slice(e, zero, one)  g = Concat<axis = 0>(h, h)  w = Expand(g, s)
+         z = ConstantOfShape(s)  y = Mean(w, z)",
+    );
+    let mut all = holding(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
     let dim = sizes.iter().map(|size| Dimension { dim_value: Some(*size), dim_param: None });
     let shape = (!sizes.is_empty()).then(|| TensorShape { dim: dim.collect() });
     all.graph.as_mut().unwrap().input = vec![shaped("x", FLOAT, shape)];
@@ -272,18 +235,12 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
 #[test]
 fn what_a_node_reads_no_node_within_it_gives() {
     // The reader of one half, which is written, needs the shape of the other half, which is not.
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
-        node("Concat", &["a", "a"], &["aa"], vec![int("axis", 1)]),
-        node("Shape", &["a"], &["s"], vec![]),
-        node("Exp", &["aa"], &["e"], vec![]),
-        node("Abs", &["b"], &["c"], vec![]),
-        node("Concat", &["b", "e"], &["be"], vec![int("axis", 1)]),
-        node("Slice", &["be", "zeros", "s"], &["cut"], vec![]),
-        node("Mean", &["cut", "c"], &["y"], vec![]),
-    ];
-    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![list("zeros", &[0, 0])])));
+    let nodes = nodes(
+        "r = Relu(x)  a, b = Split<axis = 1>(r)  aa = Concat<axis = 1>(a, a)
+         s = Shape(a)  e = Exp(aa)  c = Abs(b)  be = Concat<axis = 1>(b, e)
+         cut = Slice(be, zeros, s)  y = Mean(cut, c)",
+    );
+    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![i64s("zeros", &[0, 0])])));
     let nodes = moves(&model);
     assert_eq!(nodes.len(), 2, "{:?}", kinds(&model));
     for node in nodes {
@@ -323,7 +280,7 @@ fn what_is_reckoned_from_a_shape_within_is_within() {
             "ConstantOfShape",
             &["rank"],
             &["ones"],
-            vec![tensor_attribute("value", list("", &[1]))],
+            vec![tensor_attribute("value", i64s("", &[1]))],
         ),
         node("Where", &["never", "ones", "sizes"], &["chosen"], vec![]),
         node("Expand", &["token", "chosen"], &["tokens"], vec![]),
@@ -332,7 +289,7 @@ fn what_is_reckoned_from_a_shape_within_is_within() {
     ];
     let never = Tensor { int32_data: vec![0], ..tensor("never", 9, &[1]) };
     let token = Tensor { float_data: vec![7f32.to_bits()], ..tensor("token", FLOAT, &[1, 1, 1]) };
-    let tensors = vec![list("zero", &[0]), list("rest", &[1, 1]), never, token];
+    let tensors = vec![i64s("zero", &[0]), i64s("rest", &[1, 1]), never, token];
     let model = written(&fused(&holding(model(17, nodes, FLOAT), tensors)));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
@@ -343,15 +300,11 @@ fn what_is_reckoned_from_a_shape_within_is_within() {
 
 #[test]
 fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
-    let nodes = vec![
-        node("Exp", &["x"], &["e"], vec![]),
-        node("Shape", &["e"], &["s"], vec![]),
-        node("Transpose", &["x"], &["t"], vec![ints("perm", &[1, 0])]),
-        node("Reshape", &["t", "s"], &["v"], vec![]),
-        node("Slice", &["v", "start", "end"], &["c"], vec![]),
-        node("Abs", &["c"], &["y"], vec![]),
-    ];
-    let mut all = holding(model(17, nodes, FLOAT), vec![list("start", &[0]), list("end", &[1])]);
+    let nodes = nodes(
+        "e = Exp(x)  s = Shape(e)  t = Transpose<perm = [1, 0]>(x)  v = Reshape(t, s)
+         c = Slice(v, start, end)  y = Abs(c)",
+    );
+    let mut all = holding(model(17, nodes, FLOAT), vec![i64s("start", &[0]), i64s("end", &[1])]);
     // Callers may override `end`.
     all.graph.as_mut().unwrap().input.push(value("end", INT64));
     let old = written(&fused(&Proto { ir_version: Some(3), ..all.clone() }));
@@ -381,17 +334,12 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
 
 #[test]
 fn sizes_are_reckoned_from_shapes_that_are_read() {
-    let nodes = vec![
-        node("Exp", &["x"], &["e"], vec![]),
-        node("Shape", &["e"], &["s"], vec![]),
-        node("Transpose", &["x"], &["t"], vec![]),
-        node("Div", &["s", "two"], &["half"], vec![]),
-        node("Concat", &["half", "two"], &["sizes"], vec![int("axis", 0)]),
-        node("Reshape", &["t", "sizes"], &["v"], vec![]),
-        node("Transpose", &["v"], &["w"], vec![]),
-        node("Abs", &["w"], &["y"], vec![]),
-    ];
-    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![list("two", &[2])])));
+    let nodes = nodes(
+        "e = Exp(x)  s = Shape(e)  t = Transpose(x)  half = Div(s, two)
+         sizes = Concat<axis = 0>(half, two)  v = Reshape(t, sizes)  w = Transpose(v)
+         y = Abs(w)",
+    );
+    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![i64s("two", &[2])])));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     let moved = run(only, &[(F32, &[4], floats_of(0..4)), (F32, &[4], floats_of([0; 4]))]);
@@ -418,13 +366,10 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
         data_location: 1,
         ..tensor("sizes", INT64, &[2])
     };
-    let nodes = vec![
-        node("Exp", &["x"], &["e"], vec![]),
-        node("Concat", &["token", "e"], &["c"], vec![int("axis", 0)]),
-        node("Reshape", &["c", "sizes"], &["r"], vec![]),
-        node("Concat", &["r", "r"], &["t"], vec![int("axis", 0)]),
-        node("Abs", &["t"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "e = Exp(x)  c = Concat<axis = 0>(token, e)  r = Reshape(c, sizes)
+         t = Concat<axis = 0>(r, r)  y = Abs(t)",
+    );
     let bytes = holding(model(17, nodes, FLOAT), vec![token, order]).encode_to_vec();
     let all = Partition::read_bytes(bytes, folder.path(), Links::Within).unwrap().fused().unwrap();
     assert!(all.is_external);
@@ -463,7 +408,7 @@ fn a_small_model_does_not_become_a_large_one() {
         ]
     };
     let nodes = (0..9).flat_map(of).collect();
-    let all = fused(&holding(model(17, nodes, FLOAT), vec![list("table", &table)]));
+    let all = fused(&holding(model(17, nodes, FLOAT), vec![i64s("table", &table)]));
     assert!((1..9).contains(&all.nodes.len()), "{}", all.nodes.len());
     let error = &all.refused.last().unwrap().1;
     assert_eq!(error.to_string(), "the stored move would make the file too large");

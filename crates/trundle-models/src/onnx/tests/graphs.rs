@@ -26,8 +26,7 @@ fn what_a_file_says_of_inputs() {
         dim(None, Some("")),
         dim(Some(-1), None),
     ];
-    let mut proto =
-        model(17, vec![node("Concat", &["a", "b", "c"], &["y"], vec![int("axis", 0)])], 1);
+    let mut proto = model(17, nodes("y = Concat<axis = 0>(a, b, c)"), 1);
     graph(&mut proto).input = vec![
         shaped("a", 22, Some(TensorShape { dim: dims })),
         shaped("b", 8, Some(TensorShape::default())),
@@ -78,7 +77,7 @@ fn inputs_and_outputs_that_are_no_tensors_are_refused() {
 #[test]
 fn an_initializer_makes_an_input_not_required() {
     let data = Tensor { int64_data: vec![2, 3], ..tensor("shape", INT64, &[2]) };
-    let mut proto = model(17, vec![node("Reshape", &["x", "shape"], &["y"], vec![])], FLOAT);
+    let mut proto = model(17, nodes("y = Reshape(x, shape)"), FLOAT);
     assert_eq!(read(&proto).unwrap().inputs.len(), 2);
     graph(&mut proto).initializer = vec![data];
     let read = read(&proto).unwrap();
@@ -90,12 +89,7 @@ fn an_initializer_makes_an_input_not_required() {
 
 #[test]
 fn nodes_are_put_in_order() {
-    let nodes = vec![
-        node("Flatten", &["c"], &["y"], vec![]),
-        node("Squeeze", &["b"], &["c"], vec![]),
-        identity("x", "a"),
-        node("Transpose", &["a"], &["b"], vec![]),
-    ];
+    let nodes = nodes("y = Flatten(c)  c = Squeeze(b)  a = Identity(x)  b = Transpose(a)");
     let mut proto = model(17, nodes, FLOAT);
     graph(&mut proto).output = vec![value("y", FLOAT)];
     assert_eq!(kinds(&read(&proto).unwrap()), ["Identity", "Transpose", "Squeeze", "Flatten"]);
@@ -103,12 +97,7 @@ fn nodes_are_put_in_order() {
 
 #[test]
 fn an_order_is_kept() {
-    let nodes = vec![
-        node("Flatten", &["x"], &["a"], vec![]),
-        node("Squeeze", &["x"], &["b"], vec![]),
-        identity("b", "c"),
-        node("Transpose", &["a"], &["d"], vec![]),
-    ];
+    let nodes = nodes("a = Flatten(x)  b = Squeeze(x)  c = Identity(b)  d = Transpose(a)");
     let read = read(&model(17, nodes, FLOAT)).unwrap();
     assert_eq!(kinds(&read), ["Flatten", "Squeeze", "Identity", "Transpose"]);
 }

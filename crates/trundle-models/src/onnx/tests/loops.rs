@@ -3,9 +3,7 @@
 use trundle_core::Shape;
 
 use super::*;
-use crate::{Data, Given, PlannedModel};
-
-pub(super) const BOOL: i32 = 9;
+use crate::{Data, Given};
 
 /// A name and an element type.
 pub(super) type TypedName<'a> = (&'a str, i32);
@@ -21,7 +19,7 @@ pub(super) fn body(
     };
     let (input, output) = (values(inputs), values(outputs));
     let graph = Graph { node, input, output, ..Graph::default() };
-    Attribute { g: Some(Box::new(graph)), ..attribute("body", attribute_type::GRAPH) }
+    graph_attribute("body", graph)
 }
 
 /// Returns a list as a constant.
@@ -50,20 +48,8 @@ pub(super) fn run(
     sizes: &[usize],
     others: &[&[u8]],
 ) -> Result<(Vec<usize>, Vec<f32>)> {
-    let read = read(proto)?;
-    let shape = Shape::new(sizes).unwrap();
-    let x = (0..shape.elements()).flat_map(|at| (at as f32).to_le_bytes());
-    let mut data = vec![Data::Bytes(x.collect())];
-    data.extend(others.iter().map(|bytes| Data::Bytes(bytes.to_vec().into())));
-    let shapes = std::iter::once(shape).chain(others.iter().map(|_| Shape::default()));
-    let given = shapes.zip(&data).map(|(shape, data)| Given { shape, data: Some(data) });
-    let resolved = read.resolve(&given.collect::<Vec<_>>())?;
-    let planned = PlannedModel::new(resolved, Some(1))?;
-    let moved = planned.run(&data, &mut |_| ())?;
-    let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
-    let Data::Bytes(bytes) = &moved[0] else { panic!("strings") };
-    let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-    Ok((out, numbers.collect()))
+    let others: Vec<Data> = others.iter().map(|bytes| Data::Bytes(bytes.to_vec().into())).collect();
+    run_counting(proto, sizes, others)
 }
 
 pub(super) fn refused(proto: &Proto, sizes: &[usize], others: &[&[u8]]) -> String {
@@ -83,13 +69,10 @@ fn goes_on() -> Node {
 
 /// Collects the rows of x, last row first.
 fn rows_backward() -> Vec<Node> {
-    let within = vec![
-        goes_on(),
-        node("Sub", &["last", "i"], &["at"], vec![]),
-        node("Gather", &["x", "at"], &["row"], vec![]),
-        node("Unsqueeze", &["row", "first"], &["rows"], vec![]),
-        node("Concat", &["c", "rows"], &["d"], vec![int("axis", 0)]),
-    ];
+    let within = nodes(
+        "still = Identity(goes)  at = Sub(last, i)  row = Gather(x, at)
+         rows = Unsqueeze(row, first)  d = Concat<axis = 0>(c, rows)",
+    );
     vec![
         node("Shape", &["x"], &["sizes"], vec![int("end", 1)]),
         list("first", &[0]),
@@ -160,10 +143,7 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
             node("Greater", &[&single, "one"], &[is], vec![]),
         ]
     };
-    let halves = vec![
-        node("Split", &["c"], &["a", "b"], vec![int("axis", 0)]),
-        node("Concat", &["a", "b"], &["d"], vec![int("axis", 1)]),
-    ];
+    let halves = nodes("a, b = Split<axis = 0>(c) d = Concat<axis = 1>(a, b)");
     let within = body(&[I, GOES, C], [halves, is_long("d", "still")].concat(), &[STILL, D]);
     let repeated = node("Loop", &["", "is", "x"], &["y"], vec![within]);
     let nodes = [vec![number("one", 1)], is_long("x", "is"), vec![repeated]].concat();
@@ -178,7 +158,7 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
 
 /// Stacks row `i` of x.
 fn stacking(declared: Option<TensorShape>) -> Proto {
-    let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
+    let within = nodes("still = Identity(goes) row = Gather(x, i)");
     let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
     within.g.as_mut().unwrap().output[1] = shaped("row", FLOAT, declared);
     looping(vec![node("Loop", &["m"], &["y"], vec![within])], &[("m", INT64)])
@@ -193,7 +173,7 @@ fn fixed(sizes: &[i64]) -> TensorShape {
 /// The body may read the output of a node after the loop in the file.
 #[test]
 fn a_body_reads_what_is_around_it() {
-    let within = vec![goes_on(), node("Concat", &["c", "turned"], &["d"], vec![int("axis", 0)])];
+    let within = nodes("still = Identity(goes) d = Concat<axis = 0>(c, turned)");
     let within = body(&[I, GOES, C], within, &[STILL, D]);
     let nodes = vec![
         number("m", 1),
@@ -245,11 +225,8 @@ fn what_iterations_give_is_stacked() {
 #[test]
 fn what_is_stacked_must_be_alike() {
     // Sizes and type must be those of the first iteration.
-    let taken = vec![
-        goes_on(),
-        node("Unsqueeze", &["i", "first"], &["to"], vec![]),
-        node("Slice", &["x", "first", "to"], &["rows"], vec![]),
-    ];
+    let taken =
+        nodes("still = Identity(goes)  to = Unsqueeze(i, first)  rows = Slice(x, first, to)");
     let taken = body(&[I, GOES], taken, &[STILL, ("rows", FLOAT)]);
     let nodes =
         vec![list("first", &[0]), number("m", 2), node("Loop", &["m"], &["y"], vec![taken])];
@@ -281,12 +258,10 @@ fn what_is_stacked_must_be_alike() {
 #[test]
 fn loops_are_within_loops_branches_and_functions() {
     // Appends the elements of row i one by one.
-    let inner = vec![
-        node("Gather", &["x", "i"], &["row"], vec![]),
-        node("Gather", &["row", "j"], &["element"], vec![]),
-        node("Unsqueeze", &["element", "first"], &["elements"], vec![]),
-        node("Concat", &["e", "elements"], &["f"], vec![int("axis", 0)]),
-    ];
+    let inner = nodes(
+        "row = Gather(x, i)  element = Gather(row, j)
+         elements = Unsqueeze(element, first)  f = Concat<axis = 0>(e, elements)",
+    );
     let (j, within) = (("j", INT64), ("within", BOOL));
     let inner = body(&[j, within, ("e", FLOAT)], inner, &[within, ("f", FLOAT)]);
     let many = vec![
@@ -295,8 +270,7 @@ fn loops_are_within_loops_branches_and_functions() {
     ];
     let graph = |name: &str, node: Vec<Node>, given: &str| {
         let output = vec![value(given, FLOAT)];
-        let graph = Graph { node, output, ..Graph::default() };
-        Attribute { g: Some(Box::new(graph)), ..attribute(name, attribute_type::GRAPH) }
+        graph_attribute(name, Graph { node, output, ..Graph::default() })
     };
     let branches = vec![graph("then_branch", many, "g"), graph("else_branch", vec![], "c")];
     let outer = vec![
@@ -401,7 +375,7 @@ fn what_is_no_loop_is_refused() {
     assert_eq!(refusal(&leaks), "Transpose \"z\": it reads \"c\", which no node produces");
     let own = body(
         &[I, GOES, C],
-        vec![goes_on(), node("Concat", &["c", "y"], &["d"], vec![int("axis", 0)])],
+        nodes("still = Identity(goes) d = Concat<axis = 0>(c, y)"),
         &[STILL, D],
     );
     assert_eq!(
@@ -510,7 +484,7 @@ fn a_body_that_doubles_is_bounded() {
 /// Every iteration reads the same tensor of indices.
 #[test]
 fn indices_that_are_read_again_and_again_are_bounded() {
-    let within = vec![node("Gather", &["x", "indices"], &["taken"], vec![])];
+    let within = nodes("taken = Gather(x, indices)");
     let within = body(&[I, GOES], within, &[GOES, ("taken", FLOAT)]);
     let mut proto =
         looping(vec![number("m", 20_000), node("Loop", &["m"], &["y"], vec![within])], &[]);

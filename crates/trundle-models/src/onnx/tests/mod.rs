@@ -15,13 +15,14 @@ mod truncated;
 mod typed;
 
 use prost::Message;
+use trundle_core::Shape;
 
 use super::proto::{
     Attribute, Graph, Model as Proto, Node, OperatorSetId, Tensor, TensorShape, TensorType, Type,
     ValueInfo, attribute_type,
 };
 use super::read_bytes;
-use crate::{Model, Result};
+use crate::{Constant, Data, Given, Model, Operator, PlannedModel, Result};
 use text::nodes;
 
 const FLOAT: i32 = 1;
@@ -140,6 +141,44 @@ fn read(model: &Proto) -> Result<Model> {
 /// Returns the error message for a model that must be refused.
 fn refusal(model: &Proto) -> String {
     read(model).expect_err("this model is wrong").to_string()
+}
+
+/// Returns the sizes and elements of the first output. The input x has these sizes and the elements 0, 1, 2, ...; other
+/// inputs, all scalars, have the elements of `others`.
+fn run_counting(
+    proto: &Proto,
+    sizes: &[usize],
+    others: impl IntoIterator<Item = Data>,
+) -> Result<(Vec<usize>, Vec<f32>)> {
+    let read = read(proto)?;
+    let shape = Shape::new(sizes).unwrap();
+    let x = Data::Bytes((0..shape.elements()).flat_map(|at| (at as f32).to_le_bytes()).collect());
+    let mut others = others.into_iter();
+    let data: Vec<Data> = read
+        .inputs
+        .iter()
+        .filter_map(|input| if input.name == "x" { Some(x.clone()) } else { others.next() })
+        .collect();
+    let shapes = read.inputs.iter().map(|input| match input.name.as_str() {
+        "x" => shape.clone(),
+        _ => Shape::default(),
+    });
+    let given = shapes.zip(&data).map(|(shape, data)| Given { shape, data: Some(data) });
+    let planned = PlannedModel::new(read.resolve(&given.collect::<Vec<_>>())?, Some(1))?;
+    let moved = planned.run(&data, &mut |_| ())?;
+    let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
+    let Data::Bytes(bytes) = &moved[0] else { panic!("strings") };
+    let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    Ok((out, numbers.collect()))
+}
+
+/// Returns the addresses of the bytes of all constants.
+fn constant_addresses(model: &Model) -> Vec<*const u8> {
+    let address = |node: &crate::Node| match &node.operator {
+        Operator::Constant(Constant { data: Data::Bytes(bytes), .. }) => Some(bytes.as_ptr()),
+        _ => None,
+    };
+    model.nodes.iter().filter_map(address).collect()
 }
 
 fn kinds(model: &Model) -> Vec<&str> {

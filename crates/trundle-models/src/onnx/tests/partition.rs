@@ -32,19 +32,13 @@ fn heads() -> Proto {
     let sizes = Tensor { int64_data: vec![0, 6, 2, 4], ..tensor("sizes", INT64, &[4]) };
     let rest = Tensor { int64_data: vec![6, 8], ..tensor("rest", INT64, &[2]) };
     let zero = Tensor { int64_data: vec![0], ..tensor("zero", INT64, &[1]) };
-    let nodes = vec![
-        node("Relu", &["x"], &["r"], vec![]),
-        node("Reshape", &["r", "sizes"], &["split"], vec![]),
-        node("Transpose", &["split"], &["heads"], vec![ints("perm", &[0, 2, 1, 3])]),
-        node("Softmax", &["heads"], &["soft"], vec![]),
-        node("Transpose", &["soft"], &["back"], vec![ints("perm", &[0, 2, 1, 3])]),
-        node("Shape", &["soft"], &["all"], vec![]),
-        node("Gather", &["all", "zero"], &["batch"], vec![]),
-        node("Concat", &["batch", "rest"], &["whole"], vec![int("axis", 0)]),
-        node("Reshape", &["back", "whole"], &["joined"], vec![]),
-        node("Flatten", &["joined"], &["flat"], vec![]),
-        node("Add", &["flat", "flat"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "r = Relu(x)  split = Reshape(r, sizes)
+         heads = Transpose<perm = [0, 2, 1, 3]>(split)  soft = Softmax(heads)
+         back = Transpose<perm = [0, 2, 1, 3]>(soft)  all = Shape(soft)
+         batch = Gather(all, zero)  whole = Concat<axis = 0>(batch, rest)
+         joined = Reshape(back, whole)  flat = Flatten(joined)  y = Add(flat, flat)",
+    );
     let mut all = model(17, nodes, FLOAT);
     let graph = all.graph.as_mut().unwrap();
     graph.initializer = vec![sizes, rest, zero];
@@ -112,13 +106,7 @@ fn sizes_that_do_not_fit_are_refused() {
 
 #[test]
 fn what_reads_computed_indices_computes_and_views_alone_move_nothing() {
-    let nodes = vec![
-        node("Abs", &["x"], &["a"], vec![]),
-        node("Gather", &["x", "a"], &["g"], vec![]),
-        node("Flatten", &["g"], &["f"], vec![]),
-        node("Exp", &["f"], &["e"], vec![]),
-        node("Mine", &["e"], &["y"], vec![]),
-    ];
+    let nodes = nodes("a = Abs(x)  g = Gather(x, a)  f = Flatten(g)  e = Exp(f)  y = Mine(e)");
     let partition = partition(&model(17, nodes, INT64)).unwrap();
     let others: Vec<_> = partition.others().collect();
     assert_eq!(others, [("Abs", 1), ("Exp", 1), ("Gather with computed indices", 1), ("Mine", 1)]);
@@ -153,10 +141,7 @@ fn what_a_branch_reads_leaves_the_subgraph() {
 /// Loops count as computation, even if they only move.
 #[test]
 fn what_a_body_reads_leaves_the_subgraph() {
-    let within = vec![
-        node("Reshape", &["t", "first"], &["list"], vec![]),
-        node("Concat", &["c", "list"], &["d"], vec![int("axis", 0)]),
-    ];
+    let within = nodes("list = Reshape(t, first) d = Concat<axis = 0>(c, list)");
     let (i, goes, c) = (("i", INT64), ("goes", 9), ("c", FLOAT));
     let within = super::loops::body(&[i, goes, c], within, &[goes, ("d", FLOAT)]);
     let nodes = vec![
@@ -176,10 +161,10 @@ fn what_a_body_reads_leaves_the_subgraph() {
 
 #[test]
 fn what_is_given_twice_or_by_itself_is_refused() {
-    let twice = vec![node("Exp", &["x"], &["y"], vec![]), node("Abs", &["x"], &["y"], vec![])];
+    let twice = nodes("y = Exp(x) y = Abs(x)");
     let error = partition(&model(17, twice, FLOAT)).unwrap_err();
     assert_eq!(error.to_string(), "two nodes give \"y\"");
-    let itself = vec![node("Exp", &["z"], &["y"], vec![]), node("Abs", &["y"], &["z"], vec![])];
+    let itself = nodes("y = Exp(z) z = Abs(y)");
     assert!(partition(&model(17, itself, FLOAT)).is_err());
 }
 

@@ -36,10 +36,7 @@ fn parts_are_cut_and_stacked_along_axes() {
 fn beside_the_last(outputs: &[&str]) -> Proto {
     let within = body(
         &[C, A],
-        vec![
-            node("Concat", &["c", "a"], &["b"], vec![int("axis", 0)]),
-            node("Identity", &["a"], &["next"], vec![]),
-        ],
+        nodes("b = Concat<axis = 0>(c, a) next = Identity(a)"),
         &[("next", FLOAT), B],
     );
     looping(
@@ -67,7 +64,7 @@ fn a_scan_of_nothing_stacks_nothing() {
     let turned = vec![ints("scan_input_axes", &[1]), ints("scan_output_axes", &[1])];
     assert_eq!(run(&parts(turned), &[2, 0], &[]).unwrap().0, [2, 0]);
     // Without parts, the elements of a part are unknown.
-    let sizes = vec![node("Reshape", &["x", "a"], &["b"], vec![])];
+    let sizes = nodes("b = Reshape(x, a)");
     let within = body(&[("a", INT64)], sizes, &[B]);
     let nodes = vec![
         node(
@@ -88,8 +85,7 @@ fn a_scan_of_nothing_stacks_nothing() {
 
 #[test]
 fn several_inputs_have_as_many_parts() {
-    let within =
-        || body(&[A, B], vec![node("Concat", &["a", "b"], &["c"], vec![int("axis", 0)])], &[C]);
+    let within = || body(&[A, B], nodes("c = Concat<axis = 0>(a, b)"), &[C]);
     let of = |axes: &[i64]| {
         let attributes = vec![within(), int("num_scan_inputs", 2), ints("scan_input_axes", axes)];
         looping(vec![node("Scan", &["x", "x"], &["y"], attributes)], &[])

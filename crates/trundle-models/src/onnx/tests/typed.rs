@@ -15,7 +15,7 @@ fn named(name: &str) -> ValueInfo {
 
 /// Reshapes `x` to `shape`, which may be an initializer.
 fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
-    let node = vec![node("Reshape", &["x", "shape"], &["y"], vec![])];
+    let node = nodes("y = Reshape(x, shape)");
     let graph = Graph { node, input, initializer, output: vec![named("y")], ..Graph::default() };
     Proto { graph: Some(graph), ..model(17, Vec::new(), FLOAT) }.encode_to_vec()
 }
