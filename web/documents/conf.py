@@ -52,7 +52,7 @@ def as_site(_app, name, text):
 
 
 def finished(_app, _name, _template, context, _doctree):
-    """Adds the page and the Rust library to the menu, and what the keyboard and screen readers need."""
+    """Adds the page and the Rust library to the menu, and attributes for the keyboard and for screen readers."""
     to = context["pathto"]
     links = {"Type a chain": to("../index.html", resource=True), "Rust API": to("../api/trundle/index.html", resource=True)}
     items = "".join(f'<li class="toctree-l1"><a class="reference" href="{link}">{text}</a></li>' for text, link in links.items())

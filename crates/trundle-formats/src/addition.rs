@@ -57,6 +57,7 @@ pub enum Earlier {
 }
 
 impl Record {
+    #[cfg(feature = "zarr")]
     pub(crate) fn write(&self, folder: &Path) -> Result<(), Problem> {
         let text = serde_json::to_vec(self).map_err(io::Error::from).map_err(Problem::writing)?;
         let mut file = File::create_new(folder.join(RECORD)).map_err(creating)?;

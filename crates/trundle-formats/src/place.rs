@@ -65,6 +65,7 @@ impl Place {
     }
 
     /// Returns the grid position of the first chunk or shard of the [part](Place::part).
+    #[cfg(feature = "zarr")]
     pub(crate) fn first(&self) -> Vec<u64> {
         let first = self.begin.iter().zip(self.at_once());
         first.map(|(begin, size)| (begin / size) as u64).collect()
