@@ -7,8 +7,8 @@ use trundle_files::request::{
 };
 
 use super::{
-    AdditionArgs, ApplyArgs, ChunkArgs, ConcatArgs, ConvertArgs, DescriptionArgs, DryRunArgs,
-    MeansArgs, PartArgs, PlanArgs, RelayoutArgs, SplitArgs, StackArgs, WriteArgs,
+    ApplyArgs, ChunkArgs, ConcatArgs, ConvertArgs, DescriptionArgs, DryRunArgs, MeansArgs,
+    PartArgs, PlanArgs, RelayoutArgs, SplitArgs, StackArgs, WriteArgs,
 };
 
 impl DescriptionArgs {
@@ -56,7 +56,7 @@ impl PlanArgs {
 
 impl PartArgs {
     fn request(self, along: Along) -> Request {
-        let work = Work::Join { along, ignored_attributes: Vec::new() };
+        let work = Work::Join { along, ignored_attributes: self.ignore_attrs };
         let mut request = self.described.request(self.inputs, work);
         request.tensor = self.tensor;
         request
@@ -112,14 +112,6 @@ impl ChunkArgs {
     }
 }
 
-impl AdditionArgs {
-    fn complete(self, mut destination: Destination) -> Destination {
-        destination.addition = self.append.or(self.region);
-        destination.ignored_attributes = self.ignore_attrs;
-        destination
-    }
-}
-
 impl WriteArgs {
     pub(crate) fn destination(self) -> Destination {
         let mut destination = self.chunking.destination();
@@ -128,7 +120,7 @@ impl WriteArgs {
         destination.overwrite = self.force;
         destination.verify = self.verify;
         destination.resume = self.resume;
-        self.addition.complete(destination)
+        destination
     }
 }
 
@@ -139,7 +131,7 @@ impl DryRunArgs {
         destination.format = self.to;
         destination.overwrite = self.force;
         destination.verify = self.verify;
-        self.addition.complete(destination)
+        destination
     }
 }
 

@@ -91,10 +91,9 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Returns whether this is an unfinished run, and not one of planned tasks, which may continue another day, or one that
-/// is moving chunks into a store.
+/// Returns whether this is an unfinished run, and not one of planned tasks, which may continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
-    left.state != LeftoverState::Finished && !left.is_planned() && !left.is_half_appended()
+    left.state != LeftoverState::Finished && !left.is_planned()
 }
 
 /// Returns whether this is a run that only checked whether its output can be written.

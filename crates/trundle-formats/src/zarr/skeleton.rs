@@ -22,8 +22,7 @@ const MOST_CHUNKS: usize = 1 << 20;
 const NAME_BYTES: usize = 255;
 
 /// Creates the skeleton of a store. A tensor that is the only content of its file becomes a root array with the file's
-/// metadata as attributes. Other tensors become arrays in a group, with their names as paths. Tensors with a place are
-/// written to arrays that exist.
+/// metadata as attributes. Other tensors become arrays in a group, with their names as paths.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -37,13 +36,6 @@ pub(super) fn skeleton(
     }
     let is_whole = is_whole(tensors);
     let mut skeleton = FileSkeleton::default();
-    if tensors.iter().any(|tensor| tensor.place.is_some()) {
-        for tensor in tensors {
-            let path = tensor.place.map_or(tensor.name, |place| &place.path);
-            skeleton.push_chunked(chunked(tensor, path.to_owned())?)?;
-        }
-        return Ok(skeleton);
-    }
     if !is_whole {
         check_names(tensors)?;
         let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
@@ -127,10 +119,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         return Err(tensor.refused(NAME, why));
     }
     let codecs = tensor.codecs.cloned().unwrap_or_default();
-    if tensor.place.is_none() {
-        codecs::check(&codecs, chunk_bytes(&chunk, width))
-            .map_err(|why| tensor.refused(NAME, why))?;
-    }
+    codecs::check(&codecs, chunk_bytes(&chunk, width)).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     // Every axis of a Zarr array can grow.
     let annotations = Annotations { max_sizes: Vec::new(), ..annotations };
@@ -149,7 +138,6 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         annotations,
         undecoded,
         index_offset: 0,
-        place: tensor.place.cloned(),
     })
 }
 
