@@ -15,7 +15,8 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/notes/*.md"]
-exclude_patterns = ["bench", "crates", "fuzz", "release", "target", "dist", ".*"]
+# Folders in which Sphinx need not search.
+exclude_patterns = ["crates", "fuzz", "target", ".*"]
 
 html_theme = "furo"
 html_title = "trundle"
@@ -24,19 +25,21 @@ html_copy_source = False
 html_show_sphinx = False
 
 
-def colours(paper, sunken, ink, muted, accent):
-    """The colours of the page (`web/page.css`), by Furo's names."""
-    return {
-        "color-background-primary": paper, "color-background-secondary": sunken, "color-sidebar-background": sunken,
-        "color-foreground-primary": ink, "color-foreground-secondary": muted, "color-foreground-muted": muted,
-        "color-brand-primary": accent, "color-brand-content": accent, "color-brand-visited": accent,
-        "font-stack": 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif',
+def variables(selector):
+    """The colours and the typeface of the page (`web/page.css`), by Furo's names."""
+    block = re.search(rf"(?m)^{re.escape(selector)} \{{(.*?)\}}", (root / "web/page.css").read_text(), re.DOTALL)[1]
+    own = dict(re.findall(r"--([\w-]+): ([^;]+);", block))
+    names = {
+        "paper": ["color-background-primary"], "sunken": ["color-background-secondary", "color-sidebar-background"],
+        "ink": ["color-foreground-primary"], "muted": ["color-foreground-secondary", "color-foreground-muted"],
+        "accent": ["color-brand-primary", "color-brand-content", "color-brand-visited"], "sans": ["font-stack"],
     }
+    return {theirs: own[name] for name, all_theirs in names.items() if name in own for theirs in all_theirs}
 
 
 html_theme_options = {
-    "light_css_variables": colours("#f7f6f3", "#f1efea", "#1d1c1a", "#63605a", "#3a4fc4"),
-    "dark_css_variables": colours("#131316", "#232329", "#efeef2", "#a5a4ae", "#a3b0ff"),
+    "light_css_variables": variables(":root"),
+    "dark_css_variables": variables(':root[data-theme="dark"]'),
 }
 
 contents = (pathlib.Path(__file__).parent / "contents.md").read_text()

@@ -19,8 +19,8 @@ pub(crate) fn refused(dir: &Workdir, refusals: &[(&str, i32, &str)]) {
     }
 }
 
-/// Checks the runs of a list: a line of arguments, then an indented line with the exit code and the message, in which
-/// `\n` is a line break.
+/// Checks the runs of a list. Each has a line of arguments and an indented line with the exit code and the message. In
+/// a message, `\n` is a line break. Lines that begin with `#` are comments.
 #[track_caller]
 pub(crate) fn refused_as_listed(dir: &Workdir, list: &str) {
     let lines: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();

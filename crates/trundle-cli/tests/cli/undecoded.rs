@@ -11,7 +11,7 @@ use crate::npy::Tensor;
 use crate::refusals::{refused, refused_as_listed};
 use crate::zarr::{metadata, plain};
 
-/// The arrays that cannot be decoded, by path, with the fields in which they differ from [`metadata`].
+/// The arrays that cannot be decoded, by path, with the fields that differ from [`metadata`].
 fn arrays() -> [(&'static str, Value); 8] {
     let of = |shape: Value, chunk: Value, names: Value| {
         json!({

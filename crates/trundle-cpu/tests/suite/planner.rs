@@ -193,8 +193,8 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
     }
 }
 
-/// The lengths of runs, of which some fill no line, and the bits that stay in a lane of a register differ from case to
-/// case.
+/// The cases differ in the lengths of runs, some of them shorter than a line, and in the bits that stay in a lane of a
+/// register.
 #[test]
 fn many_short_axes_that_fill_runs_are_right() {
     let mut reached = BTreeSet::new();

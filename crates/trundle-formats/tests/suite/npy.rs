@@ -401,8 +401,8 @@ fn the_first_version_that_can_hold_a_header_is_written() {
     assert_eq!(version("é", 4000), 2);
     assert_eq!(version("π", 10), 3);
     assert_eq!(version("π", 4000), 3);
-    // Each field, such as `('00000', '|u1')`, takes 18 bytes with its separator. The header exceeds 65,535 bytes
-    // between these two counts.
+    // Each field, such as `('00000', '|u1')`, takes 18 bytes with its separator. With 3,637 fields, the header
+    // exceeds 65,535 bytes.
     assert_eq!(version("", 3636), 1);
     assert_eq!(version("", 3637), 2);
 }

@@ -524,7 +524,7 @@ fn shards_may_be_links_only_to_the_folder_of_the_index() {
     let said = cache.map(map).unwrap_err().problem.to_string();
     let expected = r#"file "one.safetensors": is a link that leads out of its folder: replace it by a copy of the file"#;
     assert_eq!(said, expected);
-    // A cache in which the index is a link too.
+    // A cache whose index is a link too.
     folder.map(map).unwrap();
     fs::remove_file(cache.path("m.safetensors.index.json")).unwrap();
     let name = "m.safetensors.index.json";

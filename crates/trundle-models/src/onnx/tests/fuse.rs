@@ -35,7 +35,7 @@ fn moves(model: &Proto) -> Vec<&Node> {
         .collect()
 }
 
-/// Runs the model inside a node, on inputs of these types, shapes and elements.
+/// Runs the model inside a node. Each input is a type, a shape and its elements.
 fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, Vec<u8>)> {
     let types: Vec<ElementType> = inputs.iter().map(|(element, ..)| *element).collect();
     let bytes = node.attribute[0].s.clone().unwrap().to_vec();
@@ -200,7 +200,7 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
     assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
 }
 
-/// A computation and a later movement both need the shape of an intermediate tensor. `sizes` are those of the model's
+/// A computation and a later movement both need the shape of an intermediate tensor. `sizes` belong to the model's
 /// input.
 fn shapes_of_steps(sizes: &[i64]) -> Proto {
     let nodes = nodes(

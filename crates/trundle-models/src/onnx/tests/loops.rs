@@ -214,7 +214,7 @@ fn what_iterations_give_is_stacked() {
     let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
     assert_eq!(resolved.name(resolved.outputs()[0]), "y");
 
-    // Without iterations, the shape is the stated one, or that of a first iteration.
+    // Without iterations, the result has the stated shape, or the shape that a first iteration would give.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
     let unknown = refused(&stacking(None), &[0, 2], &[&none]);
@@ -224,7 +224,7 @@ fn what_iterations_give_is_stacked() {
 
 #[test]
 fn what_is_stacked_must_be_alike() {
-    // Sizes and type must be those of the first iteration.
+    // Sizes and type must be as in the first iteration.
     let taken =
         nodes("still = Identity(goes)  to = Unsqueeze(i, first)  rows = Slice(x, first, to)");
     let taken = body(&[I, GOES], taken, &[STILL, ("rows", FLOAT)]);
