@@ -103,7 +103,7 @@ mod with_cuda {
         let Some(folder) = driver() else {
             return crate::skip("the emulated driver needs a C++ compiler, and none was found");
         };
-        let case = "small moves/planned roll";
+        let case = "'small moves/planned roll'";
         let text = run(folder, &format!("bench --device cuda --rounds 1 {case}"));
         assert!(text.starts_with("cuda: emulated\nThe CPU emulates this device"), "{text}");
         assert!(text.contains("planned roll"), "{text}");
