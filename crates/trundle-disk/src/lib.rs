@@ -13,7 +13,7 @@ mod together;
 pub use error::{Error, Problem};
 pub use plan::chunk_sizes::ChunkSizes;
 pub use plan::input::Input;
-pub use plan::job::{Assembled, Cost, Job, PlanOptions, Wanted};
+pub use plan::job::{Addition, Assembled, Cost, Job, PlanOptions, Wanted};
 pub use plan::left_out::LeftOut;
 pub use plan::numbered::Stage;
 pub use plan::storage::Storage;

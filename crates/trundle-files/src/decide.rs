@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, TensorFile};
 
+use crate::addition::Existing;
 use crate::axes::Metadata;
 use crate::coordinates;
 use crate::failure::{Failure, Setting};
@@ -27,6 +28,8 @@ pub struct Decided {
     /// All inputs. The first one holds the tensors that are moved.
     pub(crate) inputs: Vec<Input>,
     pub(crate) opened: Vec<TensorFile>,
+    /// The store to which the output is added.
+    pub(crate) existing: Option<Existing>,
     pub(crate) decision: Decision,
     pub(crate) format: &'static Format,
     /// One path for each job; empty if the request does not name an output.
@@ -65,9 +68,18 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         (None, _) => Vec::new(),
     };
     outputs.iter().try_for_each(|path| to.check_verified(path))?;
-    let format = match outputs.first() {
-        Some(path) => to.format_at(path, inputs[0].path())?,
-        None => to.stated_format(),
+    if !to.ignored_attributes.is_empty()
+        && to.addition.is_none()
+        && !matches!(request.work, Work::Join { .. })
+    {
+        let why = "--ignore-attrs belongs to concat, stack, --append and --region, which compare attributes";
+        return Err(Failure::usage(why));
+    }
+    let existing = Existing::open(&request, &inputs)?;
+    let format = match (outputs.first(), &existing) {
+        (_, Some(existing)) => Some(existing.format),
+        (Some(path), None) => to.format_at(path, inputs[0].path())?,
+        (None, None) => to.stated_format(),
     };
     if to.metadata_only && (to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some()) {
         let why = "metadata only: the output keeps the source's chunks, shards and codec, so they cannot be chosen";
@@ -87,7 +99,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         None => format_like(&opened[0]),
     };
     keeps_record(format)?;
-    if checks_outputs {
+    if checks_outputs && existing.is_none() {
         outputs.iter().try_for_each(|path| to.check_writable(path, format))?;
     }
     let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
@@ -99,7 +111,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         }
         _ => (0, false),
     };
-    let options = PlanOptions {
+    let mut options = PlanOptions {
         row_major,
         chunks: Written::value_of(&to.chunks),
         shards: Written::value_of(&to.shards),
@@ -109,7 +121,13 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         ..plan_options(memory_bytes, &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
-    let jobs = decision.jobs(&opened, format, &metadata, &options);
+    let mut files: Vec<&TensorFile> = opened.iter().collect();
+    let mut jobs = decision.jobs(&files, format, &metadata, &options);
+    if let (Some(existing), Ok([job])) = (&existing, jobs.as_deref()) {
+        options.addition = Some(existing.places(job, &request)?);
+        files.push(&existing.file);
+        jobs = decision.jobs(&files, format, &metadata, &options);
+    }
     let jobs = jobs.map_err(|failure| match &decision {
         Decision::Chain { .. } if request.tensor.is_some() && decision.kept().contains(&true) => {
             failure
@@ -117,7 +135,18 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         }
         _ => failure,
     })?;
-    Ok(Decided { request, inputs, opened, decision, format, outputs, jobs, options, untrue })
+    Ok(Decided {
+        request,
+        inputs,
+        opened,
+        existing,
+        decision,
+        format,
+        outputs,
+        jobs,
+        options,
+        untrue,
+    })
 }
 
 /// Returns the options of a job that holds `memory_bytes` bytes of memory throughout.
@@ -209,14 +238,13 @@ impl Decision {
 
     fn jobs(
         &self,
-        opened: &[TensorFile],
+        files: &[&TensorFile],
         format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Vec<Job>, Failure> {
-        let files: Vec<&TensorFile> = opened.iter().collect();
         let of_wanted = |wanted: &[Wanted<'_>]| {
-            Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)
+            Job::new(files, wanted, format, metadata, options).map_err(Failure::from)
         };
         match self {
             Decision::Chain { .. } | Decision::Relayout(_) => Ok(vec![of_wanted(&self.wanted())?]),
@@ -225,7 +253,7 @@ impl Decision {
             }
             Decision::Join(joined) => {
                 let outputs = joined.assembled();
-                Ok(vec![Job::assembled(&files, &outputs, format, metadata, options)?])
+                Ok(vec![Job::assembled(files, &outputs, format, metadata, options)?])
             }
         }
     }

@@ -200,6 +200,12 @@ impl From<trundle_formats::Error> for Failure {
         let failure = Failure::of(error.exit_class(), &error).with_system(system);
         match &error.problem {
             Problem::Exists => failure.with_setting(Setting::Force, "overwrites it"),
+            Problem::NoStore => {
+                failure.with_hint("without --append or --region, the command creates it")
+            }
+            Problem::HalfAppended => {
+                failure.with_setting(Setting::Resume, "with the interrupted command finishes it")
+            }
             Problem::Unfinished => {
                 failure.with_setting(Setting::Force, "removes it and starts over")
             }

@@ -4,6 +4,7 @@
 //! a [`Decided`](decide::Decided), which can be run, reported, or divided into numbered tasks ([`tasks`]).
 #![forbid(unsafe_code)]
 
+pub mod addition;
 mod axes;
 mod coordinates;
 pub mod decide;

@@ -9,13 +9,14 @@ use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan, Shape};
 use trundle_disk::{Job, TensorJob, Wanted};
 use trundle_formats::{Header, Order, Shown};
 
+use crate::addition;
 use crate::decide::{Decided, Decision};
 use crate::failure::Failure;
 use crate::forecast::{bytes, counted, destination, first_lines, sentence, tensors};
 use crate::join::Tensor;
 use crate::left_out;
 use crate::moves::move_report;
-use crate::names::listed;
+use crate::names::{listed, shown_path};
 use crate::numbers::readable;
 use crate::relayout::{Relaid, in_words};
 use crate::request::BIT_ORDERS;
@@ -196,8 +197,12 @@ impl Decided {
     fn destination_lines(&self, job: &Job) -> String {
         let mut lines = encoded_line(job) + &self.undecoded_line();
         if let Some(output) = self.outputs.first() {
-            lines.push_str(&format!("  {}\n", destination(output, self.format)));
+            lines.push_str(&match self.existing {
+                Some(_) => format!("  into {}, which is added to\n", shown_path(output)),
+                None => format!("  {}\n", destination(output, self.format)),
+            });
         }
+        lines.push_str(&lines_text(job.tensors().iter().filter_map(addition::line)));
         let chunks = job.tensors().iter().filter_map(chunks_line);
         lines.push_str(&lines_text(chunks));
         if job.codecs_not_kept().next().is_some() {
@@ -364,7 +369,8 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
 
 /// Describes the chunks of a tensor of the output; `None` if it has none.
 fn chunks_line(tensor: &TensorJob) -> Option<String> {
-    let chunked = tensor.chunked().filter(|_| !tensor.is_undecoded())?;
+    let chunked =
+        tensor.chunked().filter(|chunked| !tensor.is_undecoded() && chunked.place().is_none())?;
     let annotations = chunked.annotations();
     let is_unlimited = |axis: &usize| annotations.is_unlimited(*axis);
     let name = |axis: usize| match annotations.dimension_names.get(axis) {
@@ -387,8 +393,12 @@ fn chunks_line(tensor: &TensorJob) -> Option<String> {
     ))
 }
 
-/// Adds the chunks of a tensor of the output to its report, if it has any.
+/// Adds the chunks of a tensor of the output to its report, if it has any, and its place in an existing store.
 fn with_chunks(mut report: Value, tensor: &TensorJob) -> Value {
+    let place = addition::report(tensor);
+    if place != json!({}) {
+        report["addition"] = place;
+    }
     if let Some(chunked) = tensor.chunked().filter(|_| !tensor.is_undecoded()) {
         report["chunk"] = chunked.chunk().into();
         report["codec"] = chunked.codecs().to_string().into();

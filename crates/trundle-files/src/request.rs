@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use trundle::BitOrder;
 use trundle::notation::Given;
 use trundle_disk::{ChunkSizes, Storage};
-use trundle_formats::{Codecs, Format, StoredDType, is_url};
+use trundle_formats::{Codecs, Format, Shown, StoredDType, is_url};
 
 use crate::memory;
 use crate::numbers::{Bytes, Sizes};
@@ -130,7 +130,7 @@ pub enum Along {
 }
 
 /// An axis of a tensor.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Axis {
     /// The index of the axis. A negative index counts from the end.
@@ -196,6 +196,21 @@ pub struct Destination {
     pub verify: bool,
     /// Whether to continue an interrupted run.
     pub resume: bool,
+    /// The place in an existing Zarr store. `None` writes a new file.
+    #[serde(default)]
+    pub addition: Option<Written<Addition>>,
+    /// The attributes that may differ between the tensors and the arrays of the existing store.
+    #[serde(default)]
+    pub ignored_attributes: Vec<String>,
+}
+
+/// The place of an output in an existing Zarr store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Addition {
+    /// After the last element of this axis.
+    Append(Axis),
+    /// The ranges of these axes, which are replaced. Without an end, a range is as long as the tensor.
+    Region(Vec<(Axis, usize, Option<usize>)>),
 }
 
 /// The resources that the work may use.
@@ -317,6 +332,35 @@ from_text! {
     ChunkSizes: str::parse;
     Codecs: str::parse;
     BitOrder: bit_order;
+    Addition: addition;
+}
+
+impl Axis {
+    fn of(text: &str) -> Axis {
+        text.parse().map_or_else(|_| Axis::Name(text.to_owned()), Axis::Number)
+    }
+}
+
+/// Parses `time`, the axis to append along, or the ranges `time=100:200,lat=0:50`.
+fn addition(text: &str) -> Result<Addition, String> {
+    if !text.contains('=') {
+        return Ok(Addition::Append(Axis::of(text)));
+    }
+    let region = text.split(',').map(|entry| {
+        let wrong = || format!("\"{}\" is not a range such as time=100:200", Shown(entry));
+        let (axis, range) = entry.split_once('=').ok_or_else(wrong)?;
+        let (begin, end) = range.split_once(':').ok_or_else(wrong)?;
+        let number = |text: &str, none| match text {
+            "" => Ok(none),
+            _ => text.parse().map(Some).map_err(|_| wrong()),
+        };
+        let (begin, end) = (number(begin, Some(0))?.unwrap_or_default(), number(end, None)?);
+        if axis.is_empty() || end.is_some_and(|end| end < begin) {
+            return Err(wrong());
+        }
+        Ok((Axis::of(axis), begin, end))
+    });
+    region.collect::<Result<_, _>>().map(Addition::Region)
 }
 
 fn bit_order(text: &str) -> Result<BitOrder, String> {

@@ -14,7 +14,7 @@ use crate::forecast::{counted, first_lines};
 use crate::names::listed;
 use crate::numbers::readable;
 use crate::output::shown_output;
-use crate::{axes, left_out, relayout};
+use crate::{addition, axes, left_out, relayout};
 
 /// The result of decided work.
 #[non_exhaustive]
@@ -50,18 +50,29 @@ impl Decided {
         let mut outcome = self.outcome();
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
+        let existing = self.existing.as_mut();
+        let existing = existing.map(|own| Source { file: &mut own.file, path: own.input.path() });
         if let Decision::Join(joined) = &decision {
             // A comparison does not write, so these options do not apply.
             let (chunks, shards, codecs, undecoded) = (None, None, None, Vec::new());
-            let options =
-                PlanOptions { chunks, shards, codecs, undecoded, metadata_only: false, ..options };
+            let options = PlanOptions {
+                chunks,
+                shards,
+                codecs,
+                undecoded,
+                metadata_only: false,
+                addition: None,
+                ..options
+            };
             joined.check_kept(&mut sources, &options, observer)?;
         }
         let options = RunOptions {
             overwrite: request.output.overwrite,
             verify: request.output.verify,
-            resume: request.output.resume,
+            // An addition begins again: it was not complete.
+            resume: request.output.resume && existing.is_none(),
         };
+        sources.extend(existing);
         let jobs = jobs.into_iter().zip(outputs).collect();
         outcome.ran = run_jobs(jobs, &mut sources, options, observer)?;
         Ok(outcome)
@@ -302,5 +313,6 @@ fn described(tensor: &TensorJob, file: &Path) -> Value {
         described["bytes"] = Value::Null;
         described["copied_as_stored"] = true.into();
     }
+    add(&mut described, addition::report(tensor));
     described
 }

@@ -92,6 +92,9 @@ impl Decided {
 }
 
 fn output(request: &Request) -> Result<PathBuf, Failure> {
+    if request.output.addition.is_some() {
+        return Err(Failure::refused("--append and --region cannot be divided into tasks"));
+    }
     if !matches!(request.work, Work::Chain { .. }) {
         return Err(Failure::refused(
             "concat, stack, split and relayout cannot be divided into tasks",

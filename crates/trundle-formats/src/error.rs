@@ -69,6 +69,12 @@ pub enum Problem {
     /// The output exists.
     #[error("already exists")]
     Exists,
+    /// The store to append to does not exist.
+    #[error("does not exist, so nothing can be appended to it")]
+    NoStore,
+    /// A run was interrupted while it moved new chunks into the store.
+    #[error("an append to it was interrupted")]
+    HalfAppended,
     /// Another process uses the temporary file of the same output.
     #[error("is being written by another process")]
     Busy,
@@ -247,9 +253,11 @@ impl Problem {
             | Problem::NoMemory { .. }
             | Problem::Busy
             | Problem::Unfinished
+            | Problem::HalfAppended
             | Problem::NoFolder(_) => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
+            | Problem::NoStore
             | Problem::Folder
             | Problem::OtherFolder
             | Problem::NotReplaced

@@ -26,6 +26,8 @@ pub(crate) enum NewFolder<'a> {
     /// A folder to which several processes write, one of which has created the output. Files are created in `made_in`
     /// and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
+    /// A folder for chunks that are later moved into the existing store `store`. `request` identifies the request.
+    Addition { folder: &'a Path, store: &'a Path, request: &'a str },
     /// A bucket. The list of written files is there if several processes write to the store, one of which has created
     /// it.
     #[cfg(feature = "remote")]

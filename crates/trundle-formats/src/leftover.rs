@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::Problem;
+use crate::addition;
 #[cfg(feature = "remote")]
 use crate::bucket_output::{self, BucketOutput, Unfinished};
 use crate::file_identity::is_at;
@@ -179,6 +180,11 @@ impl Leftover {
     pub fn is_planned(&self) -> bool {
         let mut folders = self.files.iter().filter(|file| file.ending == TASKS);
         folders.any(|folder| folder.path.join(PLANNED).exists())
+    }
+
+    /// Returns whether a run was interrupted while it moved chunks into a store.
+    pub fn is_half_appended(&self) -> bool {
+        self.files.iter().any(|file| file.ending == addition::ENDING)
     }
 
     /// Removes the files, unless a process uses one of them or the lock cannot be tested.

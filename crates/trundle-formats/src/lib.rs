@@ -38,6 +38,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod addition;
 mod alike;
 mod annotations;
 mod attributes;
@@ -72,6 +73,7 @@ mod npz;
 mod nrrd;
 mod numpy_dtype;
 mod output;
+mod place;
 mod pt;
 mod raw;
 mod registry;
@@ -104,6 +106,7 @@ mod write;
 #[cfg(feature = "zarr")]
 mod zarr;
 
+pub use addition::{Earlier, check_addition, continue_addition};
 pub use annotations::{AXES_KEY, Annotations, Difference};
 pub use attributes::{TYPED_KEY, of_groups_only_in_hdf5};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
@@ -118,6 +121,7 @@ pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 pub use lock::lock;
 pub use names::{Shown, folder_of, is_steering};
 pub use output::{Output, is_within, overlaps};
+pub use place::Place;
 pub use registry::FORMATS;
 pub use shared_output::{Joined, SharedOutput};
 pub use skeleton::{ChunkedTensor, Described, FileSkeleton, Span, chunk_bytes, chunk_of};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "remote")]
 use std::sync::Arc;
 
+use crate::addition;
 #[cfg(feature = "remote")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
@@ -48,10 +49,21 @@ enum Target {
     Replace(TemporaryFile, PathBuf),
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
+    Addition(Addition),
     #[cfg(feature = "remote")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
+}
+
+/// A temporary folder with an addition to an existing store.
+#[derive(Debug)]
+struct Addition {
+    folder: TemporaryFolder,
+    tag: String,
+    store: PathBuf,
+    format: FolderFormat,
+    request: String,
 }
 
 pub(crate) enum ExistingOutput {
@@ -139,6 +151,25 @@ impl Output {
         Output::begun(path, overwrite, create())
     }
 
+    /// Begins an addition to the store at `path`, which is in `format`. `request` is a text that identifies the request.
+    ///
+    /// # Errors
+    /// If there is no such store.
+    pub fn create_addition(
+        format: &Format,
+        path: &Path,
+        tag: &str,
+        request: &str,
+    ) -> Result<Output, Error> {
+        let create = || {
+            let (store, format) = addition::destination(path, format)?;
+            let folder = TemporaryFolder::new(folder_of(&store), tag, "part")?;
+            let (tag, request) = (tag.to_owned(), request.to_owned());
+            Ok(Target::Addition(Addition { folder, tag, store, format, request }))
+        };
+        Output::begun(path, true, create())
+    }
+
     /// Begins the output at `path`; `-` is stdout.
     ///
     /// # Errors
@@ -207,6 +238,10 @@ impl Output {
             Target::Folder(folder, _, format) => {
                 (format.begin)(NewFolder::Alone(folder.path()), skeleton)
             }
+            Target::Addition(Addition { folder, store, format, request, .. }) => (format.begin)(
+                NewFolder::Addition { folder: folder.path(), store, request },
+                skeleton,
+            ),
             #[cfg(feature = "remote")]
             Target::Bucket(output, format) => {
                 (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
@@ -250,7 +285,7 @@ impl Output {
         let synced = match &self.target {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
-            Target::Folder(folder, ..) => folder.sync(),
+            Target::Folder(folder, ..) | Target::Addition(Addition { folder, .. }) => folder.sync(),
             #[cfg(feature = "remote")]
             Target::Bucket(..) => Ok(()),
             Target::Special(_) | Target::Stdout(_) => Ok(()),
@@ -300,6 +335,9 @@ impl Target {
                 sync_folder(folder_of(&destination));
                 return Ok(());
             }
+            Target::Addition(Addition { folder, tag, store, .. }) => {
+                return folder.publish(|folder| addition::finish(folder, &tag, &store));
+            }
             #[cfg(feature = "remote")]
             Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
@@ -335,7 +373,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
-            Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
+            Target::Folder(..) | Target::Addition(_) => Err(io::ErrorKind::IsADirectory.into()),
             #[cfg(feature = "remote")]
             Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
@@ -346,7 +384,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
-            Target::Folder(..) => Ok(()),
+            Target::Folder(..) | Target::Addition(_) => Ok(()),
             #[cfg(feature = "remote")]
             Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),

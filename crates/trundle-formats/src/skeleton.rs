@@ -10,7 +10,8 @@ use trundle_core::Shape;
 
 use crate::names::check_unique;
 use crate::{
-    Annotations, Blob, ChunkFormat, Codecs, Header, Order, Problem, StoredDType, combined_crc32,
+    Annotations, Blob, ChunkFormat, Codecs, Header, Order, Place, Problem, StoredDType,
+    combined_crc32,
 };
 
 /// A tensor as a file will describe it, without its data.
@@ -37,6 +38,8 @@ pub struct Described<'a> {
     pub annotations: Option<&'a Annotations>,
     /// The metadata of a tensor that is copied without decoding. It replaces the type, the shape and all other metadata.
     pub undecoded: Option<&'a str>,
+    /// The place in an existing store to which the tensor is written.
+    pub place: Option<&'a Place>,
 }
 
 /// A tensor of a file whose data is in chunks.
@@ -61,6 +64,8 @@ pub struct ChunkedTensor {
     pub(crate) undecoded: Option<String>,
     /// The file offset of the root of the chunk index, in a file that has one.
     pub(crate) index_offset: u64,
+    /// The place in an existing store; `None` in a new file.
+    pub(crate) place: Option<Place>,
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
@@ -76,6 +81,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     annotations,
     undecoded,
     index_offset,
+    place,
 });
 
 impl ChunkedTensor {
@@ -102,6 +108,11 @@ impl ChunkedTensor {
     /// Returns the sizes of a shard; `None` if chunks are not stored in shards.
     pub fn shard(&self) -> Option<&[usize]> {
         self.shard.as_deref()
+    }
+
+    /// Returns the place in an existing store; `None` in a new file.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
     }
 
     /// Returns the axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
@@ -155,6 +166,7 @@ impl<'a> Described<'a> {
             codecs: None,
             annotations: None,
             undecoded: None,
+            place: None,
         }
     }
 

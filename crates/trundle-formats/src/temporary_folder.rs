@@ -79,6 +79,18 @@ impl TemporaryFolder {
         Ok(())
     }
 
+    /// Ends the folder with `last`, which renames the folder and publishes its content. Signals are held off meanwhile.
+    pub(crate) fn publish(
+        self,
+        last: impl FnOnce(&TemporaryFolder) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let done = self.registration.ended(|| last(&self));
+        if done.is_err() && self.is_there() {
+            remove(&self.path);
+        }
+        done
+    }
+
     fn is_there(&self) -> bool {
         is_at(&self.own, &self.path)
     }

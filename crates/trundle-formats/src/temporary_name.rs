@@ -24,7 +24,7 @@ pub struct TemporaryName {
     pub output: String,
     /// The letters and digits that identify the run.
     pub plan: String,
-    /// The role of the file: `part`, `pass0`, `journal`, `tasks`, `finished` or `check`.
+    /// The role of the file: `part`, `pass0`, `journal`, `tasks`, `append`, `finished` or `check`.
     pub ending: String,
 }
 
@@ -43,7 +43,7 @@ impl TemporaryName {
         let is_numbered = |kind: &str| {
             ending.strip_prefix(kind).is_some_and(|end| end.bytes().all(|n| n.is_ascii_digit()))
         };
-        let is_ending = matches!(ending, "part" | "journal" | "tasks" | "check")
+        let is_ending = matches!(ending, "part" | "journal" | "tasks" | "check" | "append")
             || is_numbered("finished")
             || (is_numbered("pass") && ending != "pass");
         (is_plan && is_ending && !output.is_empty()).then(|| TemporaryName {
@@ -138,8 +138,8 @@ mod tests {
     use super::*;
 
     const PLAN: &str = "0123456789abcdef";
-    const ENDINGS: [&str; 8] =
-        ["part", "journal", "tasks", "pass0", "pass12", "finished", "finished2", "check"];
+    const ENDINGS: [&str; 9] =
+        ["part", "journal", "tasks", "append", "pass0", "pass12", "finished", "finished2", "check"];
 
     fn parsed(tag: &str, ending: &str) -> Option<TemporaryName> {
         TemporaryName::parse(OsStr::new(&TemporaryName::of(tag, ending)))

@@ -78,9 +78,33 @@ impl ZarrArray {
     /// [`Error`] if the metadata cannot be read, is malformed, or is not supported.
     pub(crate) fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<ZarrArray, Error> {
         bounded::register();
+        let found = metadata::of_array(&**objects, path)?;
+        ZarrArray::new(objects, path, found)
+    }
+
+    /// Returns the array at a path of the store `described` as if it had the shape `shape`, with its chunks in `objects`.
+    ///
+    /// # Errors
+    /// [`Error`] if the metadata cannot be read, is malformed, or is not supported.
+    pub fn reshaped(
+        described: &dyn ObjectStore,
+        path: &str,
+        shape: &[u64],
+        objects: &Arc<dyn ObjectStore>,
+    ) -> Result<ZarrArray, Error> {
+        bounded::register();
+        let (mut metadata, text) = metadata::of_array(described, path)?;
+        metadata.shape = shape.into();
+        ZarrArray::new(objects, path, (metadata, text))
+    }
+
+    fn new(
+        objects: &Arc<dyn ObjectStore>,
+        path: &str,
+        (metadata, text): (ArrayMetadataV3, String),
+    ) -> Result<ZarrArray, Error> {
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
-        let (metadata, text) = metadata::of_array(&**objects, path)?;
         let (metadata, order) = without_first_transposes(metadata);
         let array = Array::new_with_metadata(Arc::clone(&reader), &node, metadata.into())
             .map_err(Error::unsupported)?;

@@ -15,7 +15,7 @@ use crate::array::{MOST_AXES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::{Attributes, MOST_METADATA_BYTES, V3};
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, V3};
 use crate::object_store::{Object, ObjectStore, key_of};
 use crate::reader::Reader;
 use crate::store::MOST_DEPTH;
@@ -56,6 +56,15 @@ pub struct ArrayWriter {
     bytes: usize,
     /// The encoders, if zstd is the only codec.
     encoders: Option<ZstdEncoders>,
+    /// The existing array into which the chunks are later moved.
+    existing: Option<Existing>,
+}
+
+#[derive(Debug)]
+struct Existing {
+    objects: Arc<dyn ObjectStore>,
+    /// The grid position of the first shard or chunk that is written.
+    first: Vec<u64>,
 }
 
 impl NewArray {
@@ -183,7 +192,50 @@ impl ArrayWriter {
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
         let is_plain = new.shard.is_none() && new.order.is_sorted();
         let encoders = ZstdEncoders::of(&new.codecs).filter(|_| is_plain);
-        Ok(ArrayWriter { array, sizes, bytes, encoders })
+        Ok(ArrayWriter { array, sizes, bytes, encoders, existing: None })
+    }
+
+    /// Returns a writer of chunks for the array at `path` of the store `existing`, which has or gets the shape `shape`.
+    ///
+    /// The chunks have the codecs of the array and go to `objects`, under the keys that they have in `existing`. `first`
+    /// is the grid position of the first one; the index 0 stands for it.
+    ///
+    /// # Errors
+    /// [`Error`] if the metadata cannot be read, or is not supported.
+    pub fn into_existing(
+        objects: &Arc<dyn ObjectStore>,
+        existing: &Arc<dyn ObjectStore>,
+        path: &str,
+        shape: &[u64],
+        first: &[u64],
+    ) -> Result<ArrayWriter, Error> {
+        bounded::register();
+        let (mut metadata, _) = metadata::of_array(&**existing, path)?;
+        metadata.shape = shape.into();
+        let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
+        let array = Array::new_with_metadata(reader, &format!("/{path}"), metadata.into());
+        let array = array.map_err(Error::unsupported)?;
+        let width = array.data_type().fixed_size();
+        let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
+        let sizes = match shape.contains(&0) {
+            // Nothing is written to an array without elements.
+            true => vec![NonZeroU64::MIN; shape.len()],
+            false => array.chunk_shape(&vec![0; shape.len()]).map_err(Error::unsupported)?,
+        };
+        let at_once: Vec<u64> = sizes.iter().map(|size| size.get()).collect();
+        let bytes = bytes_of_chunk(&at_once, width)? as usize;
+        let existing = Existing { objects: Arc::clone(existing), first: first.to_vec() };
+        Ok(ArrayWriter { array, sizes, bytes, encoders: None, existing: Some(existing) })
+    }
+
+    /// Returns the grid position in the array of the shard or chunk at `index`.
+    fn index(&self, index: &[u64]) -> Vec<u64> {
+        match &self.existing {
+            Some(existing) => {
+                index.iter().zip(&existing.first).map(|(i, first)| i + first).collect()
+            }
+            None => index.to_vec(),
+        }
     }
 
     fn objects(&self) -> Arc<dyn ObjectStore> {
@@ -195,19 +247,26 @@ impl ArrayWriter {
     /// # Errors
     /// [`Error`] if the metadata of the array cannot be read.
     pub fn written(&self) -> Result<ZarrArray, Error> {
-        ZarrArray::open(&self.objects(), self.array.path().as_str().trim_start_matches('/'))
+        let path = self.array.path().as_str().trim_start_matches('/');
+        match &self.existing {
+            Some(Existing { objects, .. }) => {
+                ZarrArray::reshaped(&**objects, path, self.array.shape(), &self.objects())
+            }
+            None => ZarrArray::open(&self.objects(), path),
+        }
     }
 
     /// Writes the shard at the grid position `index`, or the chunk if the array is not sharded. Returns its key and
     /// encoded size in bytes.
     ///
     /// `bytes` contains all elements, row-major and little-endian, including those beyond the edge of the array. If all
-    /// have the fill value, nothing is written and the result is `None`.
+    /// have the fill value, nothing is written and the result is `None`, unless it replaces a chunk.
     ///
     /// # Errors
     /// [`Error`] if `bytes` has the wrong length, or cannot be encoded or written.
     pub fn write(&self, index: &[u64], bytes: &[u8]) -> Result<Option<(String, u64)>, Error> {
-        let key = self.array.chunk_key(index);
+        let index = self.index(index);
+        let key = self.array.chunk_key(&index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
         if bytes.len() != self.bytes {
             let (got, expected) = (bytes.len(), self.bytes);
@@ -215,7 +274,14 @@ impl ArrayWriter {
         }
         let fill = self.array.fill_value().as_ne_bytes();
         if bytes.chunks_exact(fill.len().max(1)).all(|element| element == fill) {
-            return Ok(None);
+            // A chunk that is there already would stay.
+            let is_there = match &self.existing {
+                Some(existing) => existing.objects.stat(key.as_str())?.is_some(),
+                None => false,
+            };
+            if !is_there {
+                return Ok(None);
+            }
         }
         if let Some(encoders) = &self.encoders {
             let write = |encoded: &[u8]| {

@@ -51,10 +51,7 @@ impl UndecodedArray {
     ///
     /// # Errors
     /// [`Error`] if the metadata cannot be read, does not list the chunks, or has no equivalent in version 3.
-    pub(crate) fn open(
-        objects: &Arc<dyn ObjectStore>,
-        path: &str,
-    ) -> Result<UndecodedArray, Error> {
+    pub fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<UndecodedArray, Error> {
         let key = key_of(path, V3);
         let Some(bytes) = objects.read(&key, ByteRange::All, MOST_METADATA_BYTES)? else {
             let (document, loses_mask) = of_v2(&**objects, path)?;

@@ -13,7 +13,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
 use trundle_files::numbers::{Bytes, Sizes};
-use trundle_files::request::{BIT_ORDERS, StorageChoice, Written};
+use trundle_files::request::{Addition, BIT_ORDERS, StorageChoice, Written};
 use trundle_formats::{Codecs, FORMATS, Format, StoredDType};
 use trundle_view::Slice;
 
@@ -143,6 +143,22 @@ fn format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter())
 }
 
+fn append(text: &str) -> Result<Written<Addition>, String> {
+    let addition: Written<Addition> = text.parse()?;
+    match addition.value {
+        Addition::Append(_) => Ok(addition),
+        Addition::Region(_) => Err("expected an axis; --region takes ranges".to_owned()),
+    }
+}
+
+fn region(text: &str) -> Result<Written<Addition>, String> {
+    let region: Written<Addition> = text.parse()?;
+    match region.value {
+        Addition::Region(_) => Ok(region),
+        Addition::Append(_) => Err("expected a range such as time=100:200".to_owned()),
+    }
+}
+
 /// Parses the name of a writable format.
 fn written_format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter().filter(|format| format.is_written()))
@@ -219,9 +235,6 @@ pub(crate) struct PartArgs {
     /// Tensors to join: a name or a pattern (default: all; tensors of the same name are joined)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Attributes that may differ, such as units,calendar
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub ignore_attrs: Vec<String>,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }
@@ -307,6 +320,21 @@ pub(crate) struct ChunkArgs {
     pub metadata_only: bool,
 }
 
+/// An existing store to which the output is added.
+#[derive(Debug, Args)]
+#[command(next_help_heading = OUTPUT)]
+pub(crate) struct AdditionArgs {
+    /// Append to an existing Zarr store along this axis (a name or a number)
+    #[arg(long, value_name = "AXIS", allow_hyphen_values = true, value_parser = append)]
+    pub append: Option<Written<Addition>>,
+    /// Replace a region of an existing Zarr store, such as time=100:200
+    #[arg(long, value_name = "RANGES", conflicts_with = "append", value_parser = region)]
+    pub region: Option<Written<Addition>>,
+    /// Attributes that may differ from the store or between joined files, such as units,calendar
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub ignore_attrs: Vec<String>,
+}
+
 /// The output and how it is written.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
@@ -326,6 +354,8 @@ pub(crate) struct WriteArgs {
     /// Continue an interrupted run of the same command, if there is one
     #[arg(long)]
     pub resume: bool,
+    #[command(flatten)]
+    pub addition: AdditionArgs,
     #[command(flatten)]
     pub chunking: ChunkArgs,
 }
@@ -361,6 +391,8 @@ pub(crate) struct DryRunArgs {
     /// Accepted so that `plan` can precede any command; nothing is resumed
     #[arg(long, hide = true)]
     pub resume: bool,
+    #[command(flatten)]
+    pub addition: AdditionArgs,
     #[command(flatten)]
     pub chunking: ChunkArgs,
 }

@@ -7,8 +7,8 @@ use trundle_files::request::{
 };
 
 use super::{
-    ApplyArgs, ChunkArgs, ConcatArgs, ConvertArgs, DescriptionArgs, DryRunArgs, MeansArgs,
-    PartArgs, PlanArgs, RelayoutArgs, SplitArgs, StackArgs, WriteArgs,
+    AdditionArgs, ApplyArgs, ChunkArgs, ConcatArgs, ConvertArgs, DescriptionArgs, DryRunArgs,
+    MeansArgs, PartArgs, PlanArgs, RelayoutArgs, SplitArgs, StackArgs, WriteArgs,
 };
 
 impl DescriptionArgs {
@@ -56,7 +56,7 @@ impl PlanArgs {
 
 impl PartArgs {
     fn request(self, along: Along) -> Request {
-        let work = Work::Join { along, ignored_attributes: self.ignore_attrs };
+        let work = Work::Join { along, ignored_attributes: Vec::new() };
         let mut request = self.described.request(self.inputs, work);
         request.tensor = self.tensor;
         request
@@ -112,6 +112,14 @@ impl ChunkArgs {
     }
 }
 
+impl AdditionArgs {
+    fn complete(self, mut destination: Destination) -> Destination {
+        destination.addition = self.append.or(self.region);
+        destination.ignored_attributes = self.ignore_attrs;
+        destination
+    }
+}
+
 impl WriteArgs {
     pub(crate) fn destination(self) -> Destination {
         let mut destination = self.chunking.destination();
@@ -120,7 +128,7 @@ impl WriteArgs {
         destination.overwrite = self.force;
         destination.verify = self.verify;
         destination.resume = self.resume;
-        destination
+        self.addition.complete(destination)
     }
 }
 
@@ -131,7 +139,7 @@ impl DryRunArgs {
         destination.format = self.to;
         destination.overwrite = self.force;
         destination.verify = self.verify;
-        destination
+        self.addition.complete(destination)
     }
 }
 

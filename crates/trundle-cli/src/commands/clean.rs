@@ -157,6 +157,9 @@ fn report(folder: &Path, reports: &[LeftoverReport<'_>]) -> Value {
 
 /// The first line of a journal only describes the job.
 fn is_resumable(left: &Leftover) -> bool {
+    if left.is_half_appended() {
+        return true;
+    }
     let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
     let has_noted = |path: &Path| {
         File::open(path).is_ok_and(|file| {

@@ -4,8 +4,11 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::time::Instant;
 
+use serde_json::json;
+use trundle_files::addition::finish_earlier;
 use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
+use trundle_files::names::shown_path;
 use trundle_files::request::{Request, Work};
 
 use crate::args::{Front, MoveArgs, MovingCommand, WritingArgs};
@@ -22,6 +25,16 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     let start = Instant::now();
     let (request, Front { json, quiet, .. }) = command.request();
     check_streams(&request, json)?;
+    if finish_earlier(&request)? {
+        if json {
+            return print_json(&json!({ "resumed": true, "outputs": [] }));
+        }
+        let output = request.output.path.as_deref().unwrap_or(Path::new(""));
+        if !quiet {
+            say(&format!("{}: the interrupted append is finished", shown_path(output)));
+        }
+        return Ok(());
+    }
     let decided = decide(request)?;
     if !json {
         warn(&decided, quiet);

@@ -1,6 +1,8 @@
 //! Runs the program as a process, with files and with streams.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+#[cfg(feature = "zarr")]
+mod append;
 #[cfg(unix)]
 mod clean;
 mod cmp;

@@ -9,7 +9,7 @@ use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
     Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format,
-    Order, Shown, StoredDType, TensorFile,
+    Order, Place, Shown, StoredDType, TensorFile,
 };
 
 use crate::Storage;
@@ -82,9 +82,21 @@ pub struct PlanOptions {
     /// Whether to copy all chunks without decoding them. The codec `transpose` then states a new order
     /// of the axes. Movements that need decoding are refused.
     pub metadata_only: bool,
+    /// The store to which the output is added, if it is not a new file. It is the last of the job's files.
+    pub addition: Option<Addition>,
     /// The tensors of the first file to copy as they are stored, by their index in [`TensorFile::undecoded`]. They
     /// follow the other tensors in the output.
     pub undecoded: Vec<usize>,
+}
+
+/// An addition to an existing Zarr store.
+#[derive(Clone, Debug, Default)]
+pub struct Addition {
+    /// A text that identifies the request. After an interruption, only the same request continues the addition.
+    pub request: String,
+    /// For each tensor of the output its place, and the index of the array among the headers of the store. The index
+    /// of a tensor that is copied without decoding is not used.
+    pub places: Vec<(Place, usize)>,
 }
 
 /// A planned job.
@@ -106,6 +118,8 @@ pub struct Job {
     pub(crate) threads: Option<usize>,
     pub(crate) codecs_not_kept: BTreeSet<String>,
     pub(crate) left_out: LeftOut,
+    /// The text that identifies the request, if the output is added to a store.
+    pub(crate) addition: Option<String>,
 }
 
 /// The estimated cost of a job.
@@ -246,6 +260,22 @@ impl Job {
             unplanned.push(Unplanned::undecoded(tensor, &input, inputs.len(), format)?);
             inputs.push(input);
         }
+        if let Some(addition) = &options.addition {
+            let existing = files.len() - 1;
+            for (each, (place, index)) in unplanned.iter_mut().zip(&addition.places) {
+                let header = files[existing].headers()[*index].clone();
+                let tensor = JobTensor {
+                    file: existing,
+                    index: *index,
+                    header,
+                    is_swapped: false,
+                    is_checked: false,
+                };
+                if each.place(place, &tensor, inputs.len())? {
+                    inputs.push(JobInput::Tensor(Box::new(tensor)));
+                }
+            }
+        }
         if format.takes_axis_names() {
             Unplanned::name_axes(&mut unplanned);
         }
@@ -265,11 +295,16 @@ impl Job {
         };
         let in_chunks = unplanned.iter().enumerate();
         let in_chunks = in_chunks.filter(|(at, _)| skeleton.chunked_tensor(*at).is_some());
-        let codecs_not_kept = match options.codecs.is_none() {
+        let is_new = options.addition.is_none();
+        let codecs_not_kept = match options.codecs.is_none() && is_new {
             true => in_chunks.flat_map(|(_, each)| each.codecs_not_kept()).cloned().collect(),
             false => BTreeSet::new(),
         };
-        let mut left_out = LeftOut::of(files, &unplanned, format, metadata);
+        // An existing store keeps its own metadata.
+        let mut left_out = match is_new {
+            true => LeftOut::of(files, &unplanned, format, metadata),
+            false => LeftOut::default(),
+        };
         if format.chunks() == Some(ChunkFormat::Hdf5) {
             left_out.add_chunks(&inputs, &unplanned, &skeleton);
         }
@@ -318,6 +353,7 @@ impl Job {
             threads,
             codecs_not_kept,
             left_out,
+            addition: options.addition.as_ref().map(|addition| addition.request.clone()),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Describes a tensor of the output as a program. The program's inputs are files with contiguous, row-major elements.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -177,6 +178,54 @@ impl Movement {
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
         Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
+    }
+
+    /// Returns the movement that makes the part of an existing tensor in which the output of this movement replaces the
+    /// box from `begin` to `end`. `part` is the range along each axis.
+    ///
+    /// The existing tensor, with the given shape and arrangement, becomes the last input. It is not an input if no
+    /// element of it is needed; then the second result is false.
+    pub(crate) fn placed(
+        self,
+        (existing, arrangement): (&Shape, Arrangement<'_>),
+        (begin, end): (&[usize], &[usize]),
+        part: &[Range<usize>],
+    ) -> trundle::Result<(Movement, bool)> {
+        let (mut last, width) = (self.output(), self.width());
+        let mut program = Program::clone(&self.program);
+        let mut in_chunks = self.in_chunks;
+        let mut around = None;
+        // The axes before the current one have the range of the part already, the others that of the box.
+        let mut bounds: Vec<Range<usize>> = begin.iter().zip(end).map(|(b, e)| *b..*e).collect();
+        for axis in 0..part.len() {
+            let (before, after) = (part[axis].start..begin[axis], end[axis]..part[axis].end);
+            let mut slice = |program: &mut Program, own: Range<usize>| {
+                let from = match around {
+                    Some(id) => id,
+                    None => given(program, existing, width, arrangement, &mut in_chunks)?,
+                };
+                around = Some(from);
+                bounds[axis] = own;
+                let integer = |size: usize| size.cast_signed() as i64;
+                let starts: Vec<i64> = bounds.iter().map(|own| integer(own.start)).collect();
+                let stops: Vec<i64> = bounds.iter().map(|own| integer(own.end)).collect();
+                program.moved_by(from, Slice::new(&starts, &stops, &[], &[]))
+            };
+            let mut parts = Vec::with_capacity(3);
+            if !before.is_empty() {
+                parts.push(slice(&mut program, before)?);
+            }
+            parts.push(last);
+            if !after.is_empty() {
+                parts.push(slice(&mut program, after)?);
+            }
+            if parts.len() > 1 {
+                last = program.joined(axis, &parts)?;
+            }
+            bounds[axis] = part[axis].clone();
+        }
+        let movement = Movement::new(program.with_output(last)?, in_chunks)?;
+        Ok((movement, around.is_some()))
     }
 
     /// Returns the chunk sizes that the output inherits; `None` if no input is chunked.

@@ -8,7 +8,7 @@ use trundle::{Chain, PlanError, Shape};
 use trundle_core::program::Made;
 use trundle_core::{IndexMap, Line, Piece};
 use trundle_formats::{
-    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order,
+    Annotations, ChunkFormat, ChunkedTensor, Codecs, Described, Encoding, Format, Order, Place,
     StoredDType, UndecodedTensor,
 };
 
@@ -208,6 +208,8 @@ pub(crate) struct Unplanned {
     annotations: Annotations,
     /// The axis names from the patterns of the chain, if the source has none.
     names: Vec<Option<String>>,
+    /// The place in an existing store.
+    place: Option<Place>,
 }
 
 impl Unplanned {
@@ -290,7 +292,43 @@ impl Unplanned {
             encoding: encoding.and_then(|encoding| format.encoding(&encoding, width.units())),
             annotations,
             names,
+            place: None,
         })
+    }
+
+    /// Changes the tensor to the part of an existing array that contains it. `existing` is the array as an input of the
+    /// job, with the index `at` if it is needed.
+    ///
+    /// # Errors
+    /// If the array cannot be read around the tensor.
+    pub(crate) fn place(
+        &mut self,
+        place: &Place,
+        existing: &JobTensor,
+        at: usize,
+    ) -> Result<bool, Error> {
+        self.place = Some(place.clone());
+        self.names = Vec::new();
+        if self.is_undecoded() {
+            return Ok(false);
+        }
+        self.map = None;
+        let (shape, from) = (&existing.header.shape, Arrangement::from(&existing.header));
+        let bounds = (&*place.begin, &*place.end);
+        let (moved, is_read) =
+            self.job.movement.clone().placed((shape, from), bounds, &place.part())?;
+        self.job.out_shape = moved.out_shape().clone();
+        self.job.movement = moved;
+        self.job.in_order = None;
+        if is_read {
+            self.job.inputs.push(at);
+        }
+        self.encoding = existing.header.encoding.clone();
+        self.annotations = Annotations {
+            fill: existing.header.annotations.fill.clone(),
+            ..Annotations::default()
+        };
+        Ok(is_read)
     }
 
     /// Makes a tensor that is copied without decoding, from the job's input `input` at index `at`.
@@ -353,6 +391,7 @@ impl Unplanned {
             encoding: encoding.and_then(|encoding| format.encoding(encoding, width)),
             annotations: output.annotations.clone(),
             names: Vec::new(),
+            place: None,
         })
     }
 
@@ -412,6 +451,11 @@ impl Unplanned {
         let Some(chunk_format) = format.chunks().filter(|_| !is_contiguous) else {
             return Ok(Chunking::default());
         };
+        if let (Some(place), false) = (&self.place, self.is_undecoded()) {
+            let codecs = self.encoding.as_ref().map(|encoding| encoding.codecs.clone());
+            let (chunk, shard) = (Some(place.chunk.clone()), place.shard.clone());
+            return Ok(Chunking { chunk, shard, order: None, codecs });
+        }
         if options.metadata_only || self.is_undecoded() {
             return Ok(self.chunking_as_stored());
         }
@@ -509,6 +553,7 @@ impl Unplanned {
             codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
             undecoded: self.job.undecoded.as_ref().map(|undecoded| &*undecoded.document),
+            place: self.place.as_ref(),
             ..Described::new(
                 &self.job.name,
                 &self.job.element,

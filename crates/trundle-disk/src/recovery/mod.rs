@@ -91,9 +91,10 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Returns whether this is an unfinished run, and not one of planned tasks, which may continue another day.
+/// Returns whether this is an unfinished run, and not one of planned tasks, which may continue another day, or one that
+/// is moving chunks into a store.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
-    left.state != LeftoverState::Finished && !left.is_planned()
+    left.state != LeftoverState::Finished && !left.is_planned() && !left.is_half_appended()
 }
 
 /// Returns whether this is a run that only checked whether its output can be written.

@@ -125,7 +125,10 @@ impl Job {
             }
             forget(folder, &output_tag, is_unfinished);
         }
-        let mut output = Output::create_as(job.format, path, options.overwrite, &tag, begin)?;
+        let mut output = match &job.addition {
+            Some(request) => Output::create_addition(job.format, path, &tag, request)?,
+            None => Output::create_as(job.format, path, options.overwrite, &tag, begin)?,
+        };
         check_alone(folder, &output_tag, path, Some(&tag))?;
         let target = output.blob(&job.skeleton)?;
         let journal = identity.clone().zip(asked).filter(|_| job.is_resumable());

@@ -12,9 +12,10 @@ mod recent;
 #[cfg(feature = "zarr")]
 pub(crate) use array::read_box;
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
+#[cfg(feature = "zarr")]
+pub(crate) use boxes::part_of_chunk;
+pub(crate) use boxes::{BoxPosition, copy_box};
 #[cfg(feature = "hdf5")]
-pub(crate) use boxes::{BoxPosition, copy_box, counts, index_of};
+pub(crate) use boxes::{counts, index_of};
 pub(crate) use chunks::Chunks;
-#[cfg(feature = "hdf5")]
-pub(crate) use new_chunks::zeros;
-pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray};
+pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray, zeros};

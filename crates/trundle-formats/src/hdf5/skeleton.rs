@@ -102,6 +102,7 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
         annotations: tensor.annotations.cloned().unwrap_or_default(),
         undecoded: None,
         index_offset: 0,
+        place: None,
     }))
 }
 

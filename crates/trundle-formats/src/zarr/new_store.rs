@@ -1,21 +1,24 @@
 //! A Zarr store that is being written, as one sequence of bytes.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use trundle_zarr::{
-    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, UndecodedArray, ZarrArray,
-    create_groups,
+    ArrayWriter, ChangedMetadata, Error, Folder, NewArray, NewShape, Object, ObjectStore,
+    UndecodedArray, ZarrArray, create_groups, reshaped,
 };
 
 use super::codecs;
-use crate::chunked::{ChunkWriter, NewChunks, WrittenArray, read_box};
+use crate::addition::{CHUNKS, Changed, Record};
+use crate::chunked::{
+    BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, part_of_chunk, read_box, zeros,
+};
 use crate::format::NewFolder;
 use crate::lock::lock;
 use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
-use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
+use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Place, Problem, Shown, attributes};
 
 /// The decoded shards or chunks of all arrays, one after the other.
 #[derive(Debug)]
@@ -32,6 +35,16 @@ struct Array {
     written: Mutex<Option<Arc<ZarrArray>>>,
     /// The list of written files, if several processes write the store.
     shared: Option<Arc<WrittenFiles>>,
+    /// The part of an existing array that is written or compared; `None` for a new array.
+    part: Option<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    place: Place,
+    /// The array as it is in the store.
+    existing: Option<ZarrArray>,
+    sizes: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -40,6 +53,8 @@ enum Writer {
     Encoding(Box<ArrayWriter>),
     /// Only copies encoded chunks.
     Copying(Box<UndecodedArray>),
+    /// Compares encoded chunks with those of an existing array.
+    Comparing(Box<UndecodedArray>),
 }
 
 impl NewStore {
@@ -54,15 +69,29 @@ impl NewStore {
             check_names(skeleton)?;
         }
         let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
+        let existing: Option<Arc<dyn ObjectStore>> = match &new {
+            NewFolder::Addition { folder, store, request } => {
+                let existing = Folder::new(store);
+                record(folder, request, &existing, skeleton)?;
+                Some(Arc::new(existing))
+            }
+            _ => None,
+        };
         let (objects, beside, shared): (Arc<dyn ObjectStore>, _, _) = match new {
             NewFolder::Alone(path) => (Arc::new(Folder::new(path)), beside(path), None),
             NewFolder::Shared { folder, made_in, written } => {
                 (Arc::new(Folder::shared(folder, made_in)), beside(folder), Some(written))
             }
+            NewFolder::Addition { folder, .. } => {
+                let chunks = folder.join(CHUNKS);
+                std::fs::create_dir(&chunks).map_err(Problem::writing)?;
+                (Arc::new(Folder::new(&chunks)), folder.to_owned(), None)
+            }
             #[cfg(feature = "remote")]
             NewFolder::Bucket(output, written) => (output, std::env::temp_dir(), written),
         };
-        let is_group = skeleton.chunked().all(|tensor| !tensor.path.is_empty());
+        let is_group =
+            existing.is_none() && skeleton.chunked().all(|tensor| !tensor.path.is_empty());
         if is_group && shared.is_none() {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
@@ -76,13 +105,23 @@ impl NewStore {
             create_groups(&*objects, &groups, &new, &undecoded).map_err(written)?;
         }
         let arrays = skeleton.chunked_at().map(|(begin, tensor)| {
-            let writer = Writer::new(&objects, tensor, shared.is_none()).map_err(written)?;
+            let writer = match &existing {
+                Some(existing) => Writer::into_existing(&objects, existing, tensor),
+                None => Writer::new(&objects, tensor, shared.is_none()),
+            };
+            let writer = writer.map_err(written)?;
+            let part = tensor
+                .place
+                .clone()
+                .zip(existing.as_ref())
+                .map(|(place, existing)| Part::new(place, existing, tensor));
+            let part = part.transpose().map_err(written)?;
             Ok(WrittenArray {
                 begin,
                 sizes: tensor.sizes.clone(),
                 chunk: tensor.at_once().to_vec(),
                 fill: tensor.fill(),
-                writer: Array { writer, written: Mutex::default(), shared: shared.clone() },
+                writer: Array { writer, written: Mutex::default(), shared: shared.clone(), part },
             })
         });
         let chunks = NewChunks::new(arrays.collect::<Result<_, Problem>>()?, &beside);
@@ -144,7 +183,97 @@ fn undecoded_array(
     Some(UndecodedArray::new(objects, &tensor.path, document))
 }
 
+/// Records in the folder of an addition which metadata it changes.
+///
+/// # Errors
+/// If the metadata of the store is not as it was when the work was planned.
+fn record(
+    folder: &Path,
+    request: &str,
+    existing: &dyn ObjectStore,
+    skeleton: &FileSkeleton,
+) -> Result<(), Problem> {
+    let places = skeleton.chunked().filter_map(|tensor| tensor.place.as_ref());
+    let shape = |place: &Place| NewShape {
+        path: place.path.clone(),
+        before: long(&place.before),
+        after: long(&place.after),
+    };
+    let arrays: Vec<NewShape> = places.map(shape).collect();
+    let changed = reshaped(existing, &arrays)?.into_iter();
+    let changed =
+        changed.map(|ChangedMetadata { key, before, after }| Changed { key, before, after });
+    Record { request: request.to_owned(), changed: changed.collect() }.write(folder)
+}
+
+impl Part {
+    fn new(
+        place: Place,
+        existing: &Arc<dyn ObjectStore>,
+        tensor: &ChunkedTensor,
+    ) -> Result<Part, Error> {
+        let sizes = tensor.sizes.clone();
+        if tensor.undecoded.is_some() {
+            return Ok(Part { place, existing: None, sizes });
+        }
+        let array = ZarrArray::reshaped(&**existing, &place.path, &long(&place.after), existing)?;
+        if (&array.chunk, &array.shard) != (&long(&place.chunk), &place.shard.as_deref().map(long))
+        {
+            return Err(Error::Unsupported("has changed in the meantime".to_owned()));
+        }
+        Ok(Part { place, existing: Some(array), sizes })
+    }
+
+    /// Reads the box of an existing array that corresponds to a chunk of the part.
+    fn read(&self, array: &ZarrArray, index: &[usize], out: &mut [u8]) -> io::Result<()> {
+        let (begin, lens) = part_of_chunk(index, self.place.at_once(), &self.sizes);
+        let first = begin.iter().zip(self.place.first()).zip(self.place.at_once());
+        let first = first.map(|((begin, first), size)| *begin as u64 + first * *size as u64);
+        let first: Vec<u64> = first.zip(&array.chunk).map(|(at, chunk)| at / chunk).collect();
+        read_box(array, (&first, 0), &lens, out)
+    }
+
+    /// Checks that the chunk `bytes` has the elements of the existing array.
+    fn compare(&self, array: &ZarrArray, index: &[usize], bytes: &[u8]) -> io::Result<()> {
+        let chunk = self.place.at_once();
+        let (_, lens) = part_of_chunk(index, chunk, &self.sizes);
+        let mut expected = zeros(lens.iter().product::<usize>() * array.width)?;
+        self.read(array, index, &mut expected)?;
+        let (mut own, origin) = (zeros(expected.len())?, vec![0; lens.len()]);
+        let (from, to) =
+            (BoxPosition { sizes: chunk, at: &origin }, BoxPosition { sizes: &lens, at: &origin });
+        copy_box(&lens, array.width, (bytes, from), (&mut own, to));
+        if own == expected { Ok(()) } else { Err(self.differs()) }
+    }
+
+    fn differs(&self) -> io::Error {
+        let why = format!(
+            "\"{}\" differs from the array in the store and does not have the axis",
+            Shown(&self.place.path)
+        );
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    }
+}
+
 impl Writer {
+    /// Creates the writer of a tensor with a place in the store `existing`.
+    fn into_existing(
+        objects: &Arc<dyn ObjectStore>,
+        existing: &Arc<dyn ObjectStore>,
+        tensor: &ChunkedTensor,
+    ) -> Result<Writer, Error> {
+        let Some(place) = &tensor.place else {
+            return Err(Error::Unsupported("has no place in the store".to_owned()));
+        };
+        if tensor.undecoded.is_some() {
+            let array = UndecodedArray::open(existing, &place.path)?;
+            return Ok(Writer::Comparing(Box::new(array)));
+        }
+        let (after, first) = (long(&place.after), place.first());
+        let writer = ArrayWriter::into_existing(objects, existing, &place.path, &after, &first)?;
+        Ok(Writer::Encoding(Box::new(writer)))
+    }
+
     /// Creates the writer of an array, and writes the array's metadata if `is_new` is true.
     fn new(
         objects: &Arc<dyn ObjectStore>,
@@ -180,7 +309,7 @@ impl Array {
     fn encoder(&self) -> io::Result<&ArrayWriter> {
         match &self.writer {
             Writer::Encoding(writer) => Ok(writer),
-            Writer::Copying(_) => Err(io::ErrorKind::Unsupported.into()),
+            Writer::Copying(_) | Writer::Comparing(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -197,6 +326,11 @@ impl Array {
 
 impl ChunkWriter for Array {
     fn write_chunk(&self, index: &[usize], bytes: &[u8]) -> io::Result<()> {
+        if let Some(part @ Part { place, existing: Some(array), .. }) = &self.part
+            && place.is_compared
+        {
+            return part.compare(array, index, bytes);
+        }
         let written = self.encoder()?.write(&long(index), bytes)?;
         if let (Some((path, bytes)), Some(shared)) = (written, &self.shared) {
             shared.note(path, bytes);
@@ -206,17 +340,30 @@ impl ChunkWriter for Array {
 
     fn read_chunk(
         &self,
-        _index: &[usize],
+        index: &[usize],
         begin: &[usize],
         lens: &[usize],
         out: &mut [u8],
     ) -> io::Result<()> {
+        match &self.part {
+            Some(part @ Part { place, existing: Some(array), .. }) if place.is_compared => {
+                return part.read(array, index, out);
+            }
+            Some(part) => return part.read(&*self.written()?, index, out),
+            None => {}
+        }
         let written = self.written()?;
         // `written` reads the chunks within a shard one at a time.
         let axes = begin.iter().zip(&written.chunk);
         let first: Vec<u64> = axes.map(|(begin, chunk)| *begin as u64 / chunk).collect();
         read_box(&*written, (&first, 0), lens, out)
     }
+}
+
+fn bytes_of(object: Object<'_>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    EncodedChunk::from(object).reader()?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl Blob for NewStore {
@@ -253,6 +400,17 @@ impl Blob for NewStore {
         let written = match &array.writer {
             Writer::Encoding(writer) => writer.write_encoded(&long(index), chunk),
             Writer::Copying(array) => array.write_encoded(&long(index), chunk).map_err(Error::from),
+            Writer::Comparing(existing) => {
+                let there = existing.encoded(&long(index))?;
+                let is_same = match there {
+                    Some(there) => bytes_of(there)? == bytes_of(chunk)?,
+                    None => false,
+                };
+                return match &array.part {
+                    Some(part) if !is_same => Err(part.differs()),
+                    _ => Ok(()),
+                };
+            }
         };
         if written.is_err() {
             wait_for_end();
@@ -266,7 +424,9 @@ impl Blob for NewStore {
 
     fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<EncodedChunk>> {
         match &self.chunks.array(tensor).writer.writer {
-            Writer::Copying(array) => Ok(array.encoded(&long(index))?.map(EncodedChunk::from)),
+            Writer::Copying(array) | Writer::Comparing(array) => {
+                Ok(array.encoded(&long(index))?.map(EncodedChunk::from))
+            }
             Writer::Encoding(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }

@@ -22,7 +22,8 @@ const MOST_CHUNKS: usize = 1 << 20;
 const NAME_BYTES: usize = 255;
 
 /// Creates the skeleton of a store. A tensor that is the only content of its file becomes a root array with the file's
-/// metadata as attributes. Other tensors become arrays in a group, with their names as paths.
+/// metadata as attributes. Other tensors become arrays in a group, with their names as paths. Tensors with a place are
+/// written to arrays that exist.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -36,6 +37,13 @@ pub(super) fn skeleton(
     }
     let is_whole = is_whole(tensors);
     let mut skeleton = FileSkeleton::default();
+    if tensors.iter().any(|tensor| tensor.place.is_some()) {
+        for tensor in tensors {
+            let path = tensor.place.map_or(tensor.name, |place| &place.path);
+            skeleton.push_chunked(chunked(tensor, path.to_owned())?)?;
+        }
+        return Ok(skeleton);
+    }
     if !is_whole {
         check_names(tensors)?;
         let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
@@ -119,7 +127,10 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         return Err(tensor.refused(NAME, why));
     }
     let codecs = tensor.codecs.cloned().unwrap_or_default();
-    codecs::check(&codecs, chunk_bytes(&chunk, width)).map_err(|why| tensor.refused(NAME, why))?;
+    if tensor.place.is_none() {
+        codecs::check(&codecs, chunk_bytes(&chunk, width))
+            .map_err(|why| tensor.refused(NAME, why))?;
+    }
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     // Every axis of a Zarr array can grow.
     let annotations = Annotations { max_sizes: Vec::new(), ..annotations };
@@ -138,6 +149,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         annotations,
         undecoded,
         index_offset: 0,
+        place: tensor.place.cloned(),
     })
 }
 

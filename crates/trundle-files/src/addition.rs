@@ -1,0 +1,391 @@
+//! Additions to an existing Zarr store: whether tensors fit its arrays, and the place of each.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle::normalize_axis;
+use trundle_disk::{Job, TensorJob};
+use trundle_formats::{
+    Annotations, Difference, Earlier, Format, Header, Place, Shown, TensorFile, check_addition,
+    continue_addition, overlaps,
+};
+
+use crate::axes;
+use crate::failure::{Failure, Setting};
+use crate::forecast::counted;
+use crate::input::Input;
+use crate::names::shown_path;
+use crate::request::{Addition, Axis, Description, Destination, Request, Resources, Work};
+
+/// The existing store of a request.
+pub(crate) struct Existing {
+    pub(crate) input: Input,
+    pub(crate) file: TensorFile,
+    pub(crate) format: &'static Format,
+}
+
+impl Existing {
+    /// Opens the store to which a request adds its output; `None` if the output is a new file.
+    ///
+    /// # Errors
+    /// If the output is not an existing Zarr store, or an option does not apply to one.
+    pub(crate) fn open(request: &Request, inputs: &[Input]) -> Result<Option<Existing>, Failure> {
+        let to = &request.output;
+        if to.addition.is_none() {
+            return Ok(None);
+        }
+        let (path, format) = destination(request)?;
+        if let Some(input) = inputs.iter().map(Input::path).find(|input| overlaps(path, input)) {
+            let (store, input) = (shown_path(path), shown_path(input));
+            return Err(Failure::refused(format!(
+                "{store}: is also read ({input}), so nothing can be added to it"
+            )));
+        }
+        check_addition(format, path)?;
+        let input = Description::default().of(path)?;
+        let file = input.open()?;
+        Ok(Some(Existing { input, file, format }))
+    }
+
+    /// Finds the place of each tensor of a job.
+    ///
+    /// # Errors
+    /// If a tensor does not fit the array of its name.
+    pub(crate) fn places(
+        &self,
+        job: &Job,
+        request: &Request,
+    ) -> Result<trundle_disk::Addition, Failure> {
+        let (headers, path) = (self.file.headers(), self.input.path());
+        let undecoded = self.file.undecoded();
+        let by_name: HashMap<&str, usize> =
+            headers.iter().map(|header| &*header.name).zip(0..).collect();
+        let has_axis = |header: &Header| !matches!(self.ranges(header, None, request), Ok(None));
+        if !headers.iter().any(has_axis) {
+            let file = shown_path(path);
+            let refusal = format!("{file}: no array has an axis with this name");
+            return Err(Failure::refused(refusal)
+                .with_hint("trundle info lists the axes; a number such as 0 also selects one"));
+        }
+        let is_one = job.tensors().len() == 1 && headers.len() == 1 && undecoded.is_empty();
+        let (mut places, mut added) = (Vec::with_capacity(job.tensors().len()), 0);
+        for tensor in job.tensors() {
+            let name = tensor.name();
+            let within = |failure: Failure| failure.within(name);
+            let lacks = || {
+                let (file, name) = (shown_path(path), Shown(name));
+                let refusal = format!("{file}: no array is named \"{name}\"");
+                Failure::refused(refusal)
+                    .with_setting(Setting::Tensor, "selects tensors that the store has")
+            };
+            if tensor.is_undecoded() {
+                let own = undecoded.iter().find(|own| own.header.name == name).ok_or_else(lacks)?;
+                places.push((self.compared(tensor, &own.header, request).map_err(within)?, 0));
+                continue;
+            }
+            let index = if is_one { Some(0) } else { by_name.get(name).copied() };
+            let index = index.ok_or_else(lacks)?;
+            let place = self.place(tensor, index, request).map_err(within)?;
+            added += usize::from(!place.is_compared);
+            places.push((place, index));
+        }
+        if added == 0 {
+            let file = shown_path(path);
+            return Err(Failure::refused(format!(
+                "{file}: no tensor has the axis, so there is nothing to add"
+            )));
+        }
+        let missing = headers.iter().find(|header| {
+            let is_there = places.iter().any(|(place, _)| self.path_of(header) == place.path);
+            !is_there && self.ranges(header, None, request).is_ok_and(|ranges| ranges.is_some())
+        });
+        if let (Some(missing), Some(Addition::Append(_))) = (missing, addition(&request.output)) {
+            let (file, name) = (shown_path(path), Shown(&missing.name));
+            let refusal = format!(
+                "{file}: \"{name}\" would stay shorter, because no tensor is appended to it"
+            );
+            return Err(Failure::refused(refusal));
+        }
+        Ok(trundle_disk::Addition { request: identity(request), places })
+    }
+
+    fn place(&self, tensor: &TensorJob, index: usize, request: &Request) -> Result<Place, Failure> {
+        let header = &self.file.headers()[index];
+        let (own, there) = (tensor.element().name(), header.element.name());
+        if !tensor.element().is_alike(&header.element) {
+            return Err(differ("elements are", &own, &there));
+        }
+        let annotations =
+            tensor.chunked().map(|chunked| chunked.annotations().clone()).unwrap_or_default();
+        self.check_names(&annotations, header)?;
+        let sizes = tensor.out_shape().sizes();
+        let Some(ranges) = self.ranges(header, Some(sizes), request)? else {
+            return self.compared(tensor, header, request);
+        };
+        check_meaning(
+            &annotations,
+            &self.file.annotations(index),
+            &request.output.ignored_attributes,
+        )?;
+        let before = header.shape.sizes();
+        let after = before.iter().zip(&ranges).map(|(before, range)| (*before).max(range.end));
+        let (begin, end) = ranges.iter().map(|range| (range.start, range.end)).unzip();
+        let after = after.collect();
+        Ok(Place::new(self.input.path(), self.path_of(header), (before, after), (begin, end))?)
+    }
+
+    /// Returns the place of a tensor without the axis, which must be equal to its array.
+    fn compared(
+        &self,
+        tensor: &TensorJob,
+        header: &Header,
+        request: &Request,
+    ) -> Result<Place, Failure> {
+        let (own, there) = (tensor.out_shape(), &header.shape);
+        if own != there {
+            return Err(differ("shape is", own, there));
+        }
+        let sizes = there.to_vec();
+        if tensor.is_undecoded() {
+            if self.ranges(header, None, request)?.is_some() {
+                return Err(Failure::refused("trundle cannot decode it, so it cannot be added to"));
+            }
+            let begin = vec![0; sizes.len()];
+            let (before, after, end, path) =
+                (sizes.clone(), sizes.clone(), sizes, self.path_of(header).to_owned());
+            let chunk = header.chunk.clone().unwrap_or_else(|| before.clone());
+            return Ok(Place {
+                path,
+                before,
+                after,
+                chunk,
+                shard: None,
+                begin,
+                end,
+                is_compared: true,
+            });
+        }
+        let place = Place::new(
+            self.input.path(),
+            self.path_of(header),
+            (&sizes, sizes.clone()),
+            (vec![0; sizes.len()], sizes.clone()),
+        )?;
+        Ok(Place { is_compared: true, ..place })
+    }
+
+    /// Returns the range of an array that a tensor with these sizes gets, along each axis; `None` if the array has none
+    /// of the axes. Without sizes, ranges along other axes are not checked.
+    fn ranges(
+        &self,
+        header: &Header,
+        sizes: Option<&[usize]>,
+        request: &Request,
+    ) -> Result<Option<Vec<Range<usize>>>, Failure> {
+        let rank = header.shape.rank();
+        let find = |axis: &Axis| -> Result<Option<usize>, Failure> {
+            match axis {
+                Axis::Number(axis) => Ok(Some(normalize_axis("axis", *axis, rank)?)),
+                Axis::Name(name) => axes::called(header, name),
+            }
+        };
+        if let Some(sizes) = sizes.filter(|sizes| sizes.len() != rank) {
+            return Err(differ("the number of axes is", &sizes.len(), &rank));
+        }
+        let mut ranges: Vec<Range<usize>> = header.shape.iter().map(|size| 0..*size).collect();
+        let mut is_any = false;
+        let of = |axis: usize| sizes.map_or(0, |sizes| sizes[axis]);
+        match addition(&request.output) {
+            Some(Addition::Append(axis)) => {
+                if let Some(axis) = find(axis)? {
+                    let begin = header.shape[axis];
+                    let end = begin
+                        .checked_add(of(axis))
+                        .ok_or_else(|| Failure::refused("the axis would be too long"))?;
+                    (ranges[axis], is_any) = (begin..end, true);
+                }
+            }
+            Some(Addition::Region(region)) => {
+                for (axis, begin, end) in region {
+                    let Some(axis) = find(axis)? else { continue };
+                    let end = end.unwrap_or(begin.saturating_add(of(axis)));
+                    if end > header.shape[axis] {
+                        let size = header.shape[axis];
+                        return Err(Failure::refused(format!(
+                            "the region ends at {end}, but axis {axis} has the size {size}"
+                        ))
+                        .with_hint("--append writes after the end"));
+                    }
+                    (ranges[axis], is_any) = (*begin..end, true);
+                }
+            }
+            None => {}
+        }
+        if !is_any {
+            return Ok(None);
+        }
+        for (axis, own) in sizes.unwrap_or_default().iter().enumerate() {
+            let place = ranges[axis].len();
+            if *own != place {
+                return Err(differ(&format!("size along axis {axis} is"), own, &place));
+            }
+        }
+        Ok(Some(ranges))
+    }
+
+    fn check_names(&self, annotations: &Annotations, header: &Header) -> Result<(), Failure> {
+        let both = [annotations, &header.annotations].map(|own| &own.dimension_names);
+        if both.iter().any(|names| names.is_empty()) || both[0] == both[1] {
+            return Ok(());
+        }
+        let [own, there] = both.map(|names| {
+            let names = names.iter().map(|name| name.as_deref().unwrap_or("?"));
+            names.collect::<Vec<_>>().join(", ")
+        });
+        Err(differ("axes are", &Shown(own), &Shown(there)))
+    }
+
+    fn path_of<'a>(&self, header: &'a Header) -> &'a str {
+        if header.annotations.is_whole { "" } else { &header.name }
+    }
+}
+
+fn addition(to: &Destination) -> Option<&Addition> {
+    to.addition.as_ref().map(|addition| &addition.value)
+}
+
+fn differ(what: &str, own: &impl std::fmt::Display, there: &impl std::fmt::Display) -> Failure {
+    Failure::refused(format!("its {what} {own}, but {there} in the store"))
+}
+
+/// Checks that attributes such as a scale have the same values in a tensor and in an array.
+fn check_meaning(
+    own: &Annotations,
+    there: &Annotations,
+    ignored: &[String],
+) -> Result<(), Failure> {
+    let said = |value: &Option<String>| match value {
+        Some(value) => Shown(value).to_string(),
+        None => "missing".to_owned(),
+    };
+    let differences = own.differences_of_meaning(there);
+    let mut differences =
+        differences.iter().filter(|each| !ignored.iter().any(|name| name == each.attribute));
+    let Some(Difference { attribute, values: [own, there] }) = differences.next() else {
+        return Ok(());
+    };
+    let failure = differ(&format!("attribute {attribute} is"), &said(own), &said(there));
+    Err(failure.with_hint(format!(
+        "decode the files first, or pass --ignore-attrs {attribute} to keep the store's value"
+    )))
+}
+
+/// Returns the existing store of a request and its format.
+///
+/// # Errors
+/// If the output cannot be one, or an option does not apply to one.
+fn destination(request: &Request) -> Result<(&Path, &'static Format), Failure> {
+    let to = &request.output;
+    let Some(path) = &to.path else {
+        return Err(Failure::usage("--append and --region need an output, the store to add to"));
+    };
+    if to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some() || to.metadata_only {
+        return Err(Failure::usage(
+            "the store keeps its chunks, shards and codecs, so they cannot be chosen with --append or --region",
+        ));
+    }
+    if to.overwrite {
+        return Err(Failure::usage(
+            "--force overwrites the store, --append and --region add to it: leave one out",
+        ));
+    }
+    if matches!(request.work, Work::Split { .. }) {
+        return Err(Failure::usage("split writes several files, so it cannot add to a store"));
+    }
+    let zarr = Format::named("zarr").filter(|format| format.is_folder());
+    let zarr = zarr.ok_or_else(|| Failure::usage("this build has no Zarr stores"))?;
+    match to.stated_format() {
+        Some(format) if !format.is_folder() => {
+            let name = format.name();
+            Err(Failure::usage(format!(
+                "format {name} cannot be added to, only a Zarr store in a local folder"
+            )))
+        }
+        _ => Ok((path, zarr)),
+    }
+}
+
+/// Returns a text that identifies the request, without the options that do not change the result.
+fn identity(request: &Request) -> String {
+    let mut request = request.clone();
+    request.resources = Resources::default();
+    (request.output.verify, request.output.resume) = (false, false);
+    serde_json::to_string(&request).unwrap_or_else(|_| format!("{request:?}"))
+}
+
+/// Finishes an addition that an earlier run of the same request left complete. Returns whether there was one.
+///
+/// # Errors
+/// If it cannot be finished, or there is nothing to resume.
+pub fn finish_earlier(request: &Request) -> Result<bool, Failure> {
+    if request.output.addition.is_none() || !request.output.resume {
+        return Ok(false);
+    }
+    let (path, format) = destination(request)?;
+    match continue_addition(format, path, &identity(request))? {
+        Earlier::Finished => Ok(true),
+        Earlier::Begun => Ok(false),
+        Earlier::Nothing => {
+            let file = shown_path(path);
+            let refusal =
+                format!("{file}: nothing to resume: an earlier run has finished, or has not begun");
+            Err(Failure::refused(refusal)
+                .with_hint("check the sizes of the store, then run again without --resume"))
+        }
+    }
+}
+
+/// Describes the place of a tensor in a line; `None` if it is a tensor of a new file.
+pub(crate) fn line(tensor: &TensorJob) -> Option<String> {
+    let (name, place) = (Shown(tensor.name()), tensor.chunked()?.place()?);
+    if place.is_compared {
+        return Some(format!("  {name}: compared with the store, not written"));
+    }
+    let (replaced, new) = place.chunks();
+    let kind = if place.shard.is_some() { "shard" } else { "chunk" };
+    let axes = place.begin.iter().zip(&place.end).zip(&place.before).zip(&place.after);
+    let axes = axes.enumerate().filter_map(|(axis, (((begin, end), before), after))| {
+        match before == after {
+            true if *begin == 0 && end == before => None,
+            true => Some(format!("{begin} to {end} of axis {axis}")),
+            false => Some(format!("axis {axis} grows from {before} to {after}")),
+        }
+    });
+    let axes: Vec<String> = axes.collect();
+    Some(format!(
+        "  {name}: {}; {} replaced, {new} new",
+        if axes.is_empty() { "nothing is added".to_owned() } else { axes.join(", ") },
+        counted(replaced, kind),
+    ))
+}
+
+/// Describes the place of a tensor as fields of a report.
+pub(crate) fn report(tensor: &TensorJob) -> Value {
+    let Some(place) = tensor.chunked().and_then(|chunked| chunked.place()) else {
+        return json!({});
+    };
+    if place.is_compared {
+        return json!({ "compared": true });
+    }
+    let (replaced, new) = place.chunks();
+    json!({
+        "shape": place.after,
+        "shape_before": place.before,
+        "begin": place.begin,
+        "end": place.end,
+        "chunks_replaced": replaced,
+        "chunks_new": new,
+    })
+}
