@@ -1,15 +1,16 @@
 //! Additions to an existing Zarr store: whether tensors fit its arrays, and the place of each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use trundle::normalize_axis;
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{
-    Annotations, Difference, Earlier, Format, Header, Place, Shown, TensorFile, check_addition,
-    continue_addition, overlaps,
+    Annotations, ChunkedTensor, Difference, Earlier, Format, Header, Place, Shown, TensorFile,
+    Unreadable, check_addition, continue_addition, is_url, overlaps,
 };
 
 use crate::axes;
@@ -52,63 +53,128 @@ impl Existing {
     /// Finds the place of each tensor of a job.
     ///
     /// # Errors
-    /// If a tensor does not fit the array of its name.
+    /// If a tensor does not fit the array of its name, or an array would stay shorter than the others.
     pub(crate) fn places(
         &self,
         job: &Job,
         request: &Request,
     ) -> Result<trundle_disk::Addition, Failure> {
-        let (headers, path) = (self.file.headers(), self.input.path());
-        let undecoded = self.file.undecoded();
+        let headers = self.file.headers();
+        self.check_axes(request)?;
         let by_name: HashMap<&str, usize> =
             headers.iter().map(|header| &*header.name).zip(0..).collect();
-        let has_axis = |header: &Header| !matches!(self.ranges(header, None, request), Ok(None));
-        if !headers.iter().any(has_axis) {
-            let file = shown_path(path);
-            let refusal = format!("{file}: no array has an axis with this name");
-            return Err(Failure::refused(refusal)
-                .with_hint("trundle info lists the axes; a number such as 0 also selects one"));
-        }
-        let is_one = job.tensors().len() == 1 && headers.len() == 1 && undecoded.is_empty();
-        let (mut places, mut added) = (Vec::with_capacity(job.tensors().len()), 0);
+        let only = self.is_only_array_of(job);
+        let (mut places, mut added) = (Vec::with_capacity(job.tensors().len()), BTreeSet::new());
         for tensor in job.tensors() {
             let name = tensor.name();
             let within = |failure: Failure| failure.within(name);
             let lacks = || {
-                let (file, name) = (shown_path(path), Shown(name));
-                let refusal = format!("{file}: no array is named \"{name}\"");
-                Failure::refused(refusal)
+                self.refused(&format!("no array is named \"{}\"", Shown(name)))
                     .with_setting(Setting::Tensor, "selects tensors that the store has")
             };
             if tensor.is_undecoded() {
-                let own = undecoded.iter().find(|own| own.header.name == name).ok_or_else(lacks)?;
+                let mut undecoded = self.file.undecoded().iter();
+                let own = undecoded.find(|own| own.header.name == name).ok_or_else(lacks)?;
                 places.push((self.compared(tensor, &own.header, request).map_err(within)?, 0));
                 continue;
             }
-            let index = if is_one { Some(0) } else { by_name.get(name).copied() };
+            let index = if only { Some(0) } else { by_name.get(name).copied() };
             let index = index.ok_or_else(lacks)?;
             let place = self.place(tensor, index, request).map_err(within)?;
-            added += usize::from(!place.is_compared);
+            if !place.is_compared {
+                added.insert(&*headers[index].name);
+            }
             places.push((place, index));
         }
-        if added == 0 {
-            let file = shown_path(path);
-            return Err(Failure::refused(format!(
-                "{file}: no tensor has the axis, so there is nothing to add"
-            )));
+        if added.is_empty() {
+            return Err(self.refused("no tensor has the axis, so there is nothing to add"));
         }
-        let missing = headers.iter().find(|header| {
-            let is_there = places.iter().any(|(place, _)| self.path_of(header) == place.path);
-            !is_there && self.ranges(header, None, request).is_ok_and(|ranges| ranges.is_some())
-        });
-        if let (Some(missing), Some(Addition::Append(_))) = (missing, addition(&request.output)) {
-            let (file, name) = (shown_path(path), Shown(&missing.name));
-            let refusal = format!(
-                "{file}: \"{name}\" would stay shorter, because no tensor is appended to it"
-            );
-            return Err(Failure::refused(refusal));
+        if let Some(Addition::Append(_)) = addition(&request.output) {
+            self.check_shorter(&added, request)?;
         }
         Ok(trundle_disk::Addition { request: identity(request), places })
+    }
+
+    /// Returns whether the only tensor of a job belongs to the only array of the store, whatever their names are: one of
+    /// both has no name of its own.
+    fn is_only_array_of(&self, job: &Job) -> bool {
+        let ([header], [], [tensor]) = (self.file.headers(), self.file.unreadable(), job.tensors())
+        else {
+            return false;
+        };
+        let is_whole = |chunked: &ChunkedTensor| chunked.annotations().is_whole;
+        header.annotations.is_whole || tensor.chunked().is_some_and(is_whole)
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::refused(format!("{}: {why}", shown_path(self.input.path())))
+    }
+
+    /// Returns the headers of all arrays whose axes are known.
+    fn described(&self) -> impl Iterator<Item = &Header> {
+        self.file.headers().iter().chain(self.file.undecoded().iter().map(|own| &own.header))
+    }
+
+    /// Checks that each axis exists, and that a number means the same axis in all arrays.
+    fn check_axes(&self, request: &Request) -> Result<(), Failure> {
+        let axes: Vec<&Axis> = match addition(&request.output) {
+            Some(Addition::Append(axis)) => vec![axis],
+            Some(Addition::Region(region)) => region.iter().map(|(axis, ..)| axis).collect(),
+            None => Vec::new(),
+        };
+        for axis in axes {
+            let mut names = BTreeMap::new();
+            let mut is_known = false;
+            for header in self.described() {
+                let Some(at) = find(axis, header)? else { continue };
+                is_known = true;
+                if let Some(Some(name)) = header.annotations.dimension_names.get(at) {
+                    names.entry(name).or_insert(&header.name);
+                }
+            }
+            if !is_known {
+                return Err(self
+                    .refused(&match axis {
+                        Axis::Name(name) => {
+                            format!("no array has an axis named \"{}\"", Shown(name))
+                        }
+                        Axis::Number(axis) => format!("no array has an axis {axis}"),
+                    })
+                    .with_hint("trundle info lists the axes"));
+            }
+            let mut names = names.into_iter();
+            if let (Axis::Number(axis), Some((name, array)), Some((other, another))) =
+                (axis, names.next(), names.next())
+            {
+                let [name, array, other, another] = [name, array, other, another].map(Shown);
+                return Err(self
+                    .refused(&format!(
+                        "axis {axis} is \"{name}\" in {array}, but \"{other}\" in {another}"
+                    ))
+                    .with_hint("give the name of the axis instead of its number"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each array with the axis is in `added`.
+    fn check_shorter(&self, added: &BTreeSet<&str>, request: &Request) -> Result<(), Failure> {
+        for header in self.described().filter(|header| !added.contains(&*header.name)) {
+            if self.ranges(header, None, request)?.is_some() {
+                let name = Shown(&header.name);
+                return Err(self.refused(&format!(
+                    "\"{name}\" would stay shorter, because no tensor is appended to it"
+                )));
+            }
+        }
+        let is_known = |name: &str| self.file.undecoded().iter().any(|own| own.header.name == name);
+        match self.file.unreadable().iter().find(|each| !is_known(&each.name)) {
+            Some(Unreadable { name, problem }) => Err(self.refused(&format!(
+                "\"{}\" cannot be read, and might stay shorter: {problem}",
+                Shown(name)
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn place(&self, tensor: &TensorJob, index: usize, request: &Request) -> Result<Place, Failure> {
@@ -185,12 +251,6 @@ impl Existing {
         request: &Request,
     ) -> Result<Option<Vec<Range<usize>>>, Failure> {
         let rank = header.shape.rank();
-        let find = |axis: &Axis| -> Result<Option<usize>, Failure> {
-            match axis {
-                Axis::Number(axis) => Ok(Some(normalize_axis("axis", *axis, rank)?)),
-                Axis::Name(name) => axes::called(header, name),
-            }
-        };
         if let Some(sizes) = sizes.filter(|sizes| sizes.len() != rank) {
             return Err(differ("the number of axes is", &sizes.len(), &rank));
         }
@@ -199,7 +259,7 @@ impl Existing {
         let of = |axis: usize| sizes.map_or(0, |sizes| sizes[axis]);
         match addition(&request.output) {
             Some(Addition::Append(axis)) => {
-                if let Some(axis) = find(axis)? {
+                if let Some(axis) = find(axis, header)? {
                     let begin = header.shape[axis];
                     let end = begin
                         .checked_add(of(axis))
@@ -208,8 +268,13 @@ impl Existing {
                 }
             }
             Some(Addition::Region(region)) => {
+                let mut seen = BTreeSet::new();
                 for (axis, begin, end) in region {
-                    let Some(axis) = find(axis)? else { continue };
+                    let Some(axis) = find(axis, header)? else { continue };
+                    if !seen.insert(axis) {
+                        let refusal = format!("the region has two ranges of axis {axis}");
+                        return Err(Failure::refused(refusal));
+                    }
                     let end = end.unwrap_or(begin.saturating_add(of(axis)));
                     if end > header.shape[axis] {
                         let size = header.shape[axis];
@@ -249,6 +314,14 @@ impl Existing {
 
     fn path_of<'a>(&self, header: &'a Header) -> &'a str {
         if header.annotations.is_whole { "" } else { &header.name }
+    }
+}
+
+/// Returns the index of an axis in an array; `None` if the array does not have it.
+fn find(axis: &Axis, header: &Header) -> Result<Option<usize>, Failure> {
+    match axis {
+        Axis::Number(axis) => Ok(normalize_axis("axis", *axis, header.shape.rank()).ok()),
+        Axis::Name(name) => axes::called(header, name),
     }
 }
 
@@ -304,25 +377,26 @@ fn destination(request: &Request) -> Result<(&Path, &'static Format), Failure> {
     if matches!(request.work, Work::Split { .. }) {
         return Err(Failure::usage("split writes several files, so it cannot add to a store"));
     }
-    let zarr = Format::named("zarr").filter(|format| format.is_folder());
-    let zarr = zarr.ok_or_else(|| Failure::usage("this build has no Zarr stores"))?;
-    match to.stated_format() {
-        Some(format) if !format.is_folder() => {
-            let name = format.name();
-            Err(Failure::usage(format!(
-                "format {name} cannot be added to, only a Zarr store in a local folder"
-            )))
-        }
-        _ => Ok((path, zarr)),
-    }
+    let zarr =
+        Format::named("zarr").ok_or_else(|| Failure::usage("this build has no Zarr stores"))?;
+    Ok((path, to.stated_format().unwrap_or(zarr)))
 }
 
-/// Returns a text that identifies the request, without the options that do not change the result.
+/// Returns a text that identifies the request and the input files, without the options that do not change the result.
 fn identity(request: &Request) -> String {
     let mut request = request.clone();
     request.resources = Resources::default();
+    request.output.path = None;
     (request.output.verify, request.output.resume) = (false, false);
-    serde_json::to_string(&request).unwrap_or_else(|_| format!("{request:?}"))
+    for path in request.inputs.iter_mut().filter(|path| !is_url(path)) {
+        *path = std::path::absolute(&*path).unwrap_or_default();
+    }
+    let state = |path: &PathBuf| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.len(), found.modified().ok()?))
+    };
+    let states: Vec<_> = request.inputs.iter().map(state).collect();
+    format!("{request:?} {states:?}")
 }
 
 /// Finishes an addition that an earlier run of the same request left complete. Returns whether there was one.
@@ -334,14 +408,16 @@ pub fn finish_earlier(request: &Request) -> Result<bool, Failure> {
         return Ok(false);
     }
     let (path, format) = destination(request)?;
+    let refused = |why: &str| Failure::refused(format!("{}: {why}", shown_path(path)));
     match continue_addition(format, path, &identity(request))? {
         Earlier::Finished => Ok(true),
         Earlier::Begun => Ok(false),
+        Earlier::OtherFinished => Err(refused(
+            "another command had been interrupted while it changed the store; it is finished now, and nothing else was added",
+        )
+        .with_hint("run this command without --resume")),
         Earlier::Nothing => {
-            let file = shown_path(path);
-            let refusal =
-                format!("{file}: nothing to resume: an earlier run has finished, or has not begun");
-            Err(Failure::refused(refusal)
+            Err(refused("nothing to resume: an earlier run has finished, or has not begun")
                 .with_hint("check the sizes of the store, then run again without --resume"))
         }
     }
@@ -371,21 +447,19 @@ pub(crate) fn line(tensor: &TensorJob) -> Option<String> {
     ))
 }
 
-/// Describes the place of a tensor as fields of a report.
-pub(crate) fn report(tensor: &TensorJob) -> Value {
-    let Some(place) = tensor.chunked().and_then(|chunked| chunked.place()) else {
-        return json!({});
-    };
+/// Describes the place of a tensor as fields of a report; `None` if it is a tensor of a new file.
+pub(crate) fn report(tensor: &TensorJob) -> Option<Value> {
+    let place = tensor.chunked()?.place()?;
     if place.is_compared {
-        return json!({ "compared": true });
+        return Some(json!({ "compared": true }));
     }
     let (replaced, new) = place.chunks();
-    json!({
+    Some(json!({
         "shape": place.after,
         "shape_before": place.before,
         "begin": place.begin,
         "end": place.end,
         "chunks_replaced": replaced,
         "chunks_new": new,
-    })
+    }))
 }

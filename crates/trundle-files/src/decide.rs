@@ -197,8 +197,9 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
             });
             (inputs, decide)
         }
-        Work::Join { along, ignored_attributes: ignored } => {
+        Work::Join { along } => {
             let (files, inputs) = Files::of(request)?;
+            let ignored = &request.output.ignored_attributes;
             let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
                 let joined = files.joined(inputs, opened, named, along, ignored, format);
                 joined.map(Decision::Join)

@@ -203,9 +203,10 @@ impl From<trundle_formats::Error> for Failure {
             Problem::NoStore => {
                 failure.with_hint("without --append or --region, the command creates it")
             }
-            Problem::HalfAppended => {
-                failure.with_setting(Setting::Resume, "with the interrupted command finishes it")
-            }
+            Problem::HalfAdded => failure.with_setting(Setting::Resume, "finishes it"),
+            Problem::ChangedStore(_) => failure.with_hint(
+                "check the store; trundle clean --force FOLDER removes the chunks that were not moved",
+            ),
             Problem::Unfinished => {
                 failure.with_setting(Setting::Force, "removes it and starts over")
             }

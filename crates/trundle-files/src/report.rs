@@ -395,8 +395,7 @@ fn chunks_line(tensor: &TensorJob) -> Option<String> {
 
 /// Adds the chunks of a tensor of the output to its report, if it has any, and its place in an existing store.
 fn with_chunks(mut report: Value, tensor: &TensorJob) -> Value {
-    let place = addition::report(tensor);
-    if place != json!({}) {
+    if let Some(place) = addition::report(tensor) {
         report["addition"] = place;
     }
     if let Some(chunked) = tensor.chunked().filter(|_| !tensor.is_undecoded()) {

@@ -56,8 +56,6 @@ pub enum Work {
     Join {
         /// The axis along which they are joined.
         along: Along,
-        /// Attributes that may differ. The output has the values of the first file.
-        ignored_attributes: Vec<String>,
     },
     /// Split the tensors of a file into several files.
     Split {
@@ -199,7 +197,8 @@ pub struct Destination {
     /// The place in an existing Zarr store. `None` writes a new file.
     #[serde(default)]
     pub addition: Option<Written<Addition>>,
-    /// The attributes that may differ between the tensors and the arrays of the existing store.
+    /// The attributes that may differ between joined files, and between the tensors and the arrays of an existing store.
+    /// The output has the values of the store or of the first file.
     #[serde(default)]
     pub ignored_attributes: Vec<String>,
 }

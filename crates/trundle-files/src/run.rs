@@ -313,6 +313,8 @@ fn described(tensor: &TensorJob, file: &Path) -> Value {
         described["bytes"] = Value::Null;
         described["copied_as_stored"] = true.into();
     }
-    add(&mut described, addition::report(tensor));
+    if let Some(place) = addition::report(tensor) {
+        add(&mut described, place);
+    }
     described
 }

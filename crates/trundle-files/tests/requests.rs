@@ -68,7 +68,7 @@ fn every_kind_of_work_runs() {
         arguments: vec![Argument::Integers(vec![1]), Argument::Integers(vec![1])],
         numbers: String::new(),
     };
-    let join = |along| Work::Join { along, ignored_attributes: Vec::new() };
+    let join = |along| Work::Join { along };
     let (once, twice) = (&[&*input][..], &[&*input, &*input][..]);
     let doubled = vec![0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5];
     for (name, inputs, work, sizes, bytes) in [
@@ -135,7 +135,7 @@ fn calls_that_no_command_makes_are_refused() {
         let failure = refusal(Request::new(vec![input.clone()], Work::chain(call)));
         assert_eq!(failure.code(), 2, "{failure}");
     }
-    let join = || Work::Join { along: Along::New(0, None), ignored_attributes: Vec::new() };
+    let join = || Work::Join { along: Along::New(0, None) };
     assert_eq!(refusal(Request::new(Vec::new(), join())).code(), 2);
     for work in [chain("flip(axes=[1])"), relayout()] {
         let failure = refusal(Request::new(vec![input.clone(); 2], work));
@@ -250,7 +250,7 @@ fn plans_of_other_versions_are_refused() {
 
 #[test]
 fn requests_are_stored_as_they_are() {
-    let join = |along| Work::Join { along, ignored_attributes: vec!["units".to_owned()] };
+    let join = |along| Work::Join { along };
     let works = [
         Work::chain(Operators::Convert),
         join(Along::Axis(Axis::Name("time".to_owned()))),

@@ -2,14 +2,16 @@
 //!
 //! The hidden folder of an addition has the new chunks below `chunks`, under the keys that they have in the store, and
 //! a record of the metadata that changes. Publishing it renames each chunk into the store, then each metadata object,
-//! and removes the folder. Every step can be repeated, so a run that is killed on the way can be continued.
+//! and removes the folder. Every step can be repeated, so a run that was killed can be continued.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::file_identity::{id_of, is_same_disk};
 use crate::file_lock::{Kind, open_locked};
 use crate::format::FolderFormat;
 use crate::leftover::{LeftoverState, leftovers};
@@ -20,7 +22,7 @@ use crate::temporary_file::creating;
 use crate::temporary_folder::{TemporaryFolder, sync_below};
 use crate::temporary_name::{TemporaryName, output_tag, random_tag};
 use crate::url::url_of;
-use crate::{Error, Format, Problem};
+use crate::{Error, Format, Problem, Shown};
 
 /// The ending of the folder of a complete addition that is being published.
 pub(crate) const ENDING: &str = "append";
@@ -28,16 +30,23 @@ pub(crate) const ENDING: &str = "append";
 pub(crate) const CHUNKS: &str = "chunks";
 const RECORD: &str = "record.json";
 
-/// What the hidden folder of an addition records.
+/// Metadata objects of a Zarr store.
+const V3: &str = "zarr.json";
+const V2_GROUP: &str = ".zgroup";
+const V2_CONSOLIDATED: &str = ".zmetadata";
+
+/// The record in the hidden folder of an addition.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// The text that identifies the request, so that only the same request continues it.
-    pub(crate) request: String,
-    /// The metadata objects that change, in the order in which they are replaced.
-    pub(crate) changed: Vec<Changed>,
+    /// The text that identifies the request.
+    request: String,
+    /// The [identifier](id_of) of the store's folder, if the system reports one.
+    store: Option<String>,
+    /// The metadata objects of the arrays and of the groups that change, in the order in which they are replaced.
+    changed: Vec<Changed>,
 }
 
-/// A metadata object that changes: its key, and its text before and after.
+/// A metadata object: its key, and its text before and after.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Changed {
     pub(crate) key: String,
@@ -48,15 +57,22 @@ pub(crate) struct Changed {
 /// The state of an addition that an earlier run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// No earlier run has left anything.
+    /// No earlier run of this request has left anything.
     Nothing,
-    /// A run was interrupted before it changed the store. It can be done again.
+    /// A run of this request was interrupted before it changed the store. It can be done again.
     Begun,
-    /// A run was interrupted while it changed the store. This call has finished it.
+    /// A run of this request was interrupted while it changed the store. This call has finished it.
     Finished,
+    /// A run of another request was interrupted while it changed the store. This call has finished it.
+    OtherFinished,
 }
 
 impl Record {
+    #[cfg(feature = "zarr")]
+    pub(crate) fn new(request: &str, store: &Path, changed: Vec<Changed>) -> Record {
+        Record { request: request.to_owned(), store: id_of(store), changed }
+    }
+
     #[cfg(feature = "zarr")]
     pub(crate) fn write(&self, folder: &Path) -> Result<(), Problem> {
         let text = serde_json::to_vec(self).map_err(io::Error::from).map_err(Problem::writing)?;
@@ -69,18 +85,18 @@ impl Record {
         serde_json::from_slice(&text).map_err(|error| Problem::Malformed(error.to_string()))
     }
 
-    /// Reads the record of a complete addition; `None` if the folder is being removed, because nothing is left to do.
-    fn of_complete(folder: &Path) -> Result<Option<Record>, Problem> {
-        if folder.join(RECORD).exists() { Record::read(folder).map(Some) } else { Ok(None) }
-    }
-
-    /// Checks that each metadata object of the store has its old text, or its new one if `is_begun` is true.
+    /// Checks that no other store has replaced the store, and that each metadata object has its old text, or its new one
+    /// if `is_begun` is true.
     fn check(&self, store: &Path, is_begun: bool) -> Result<(), Problem> {
+        if let (Some(own), Some(found)) = (&self.store, id_of(store))
+            && *own != found
+        {
+            return Err(Problem::ChangedStore("the store was replaced".to_owned()));
+        }
         for Changed { key, before, after } in &self.changed {
             let found = fs::read(store.join(key)).map_err(Problem::reading)?;
             if found != before.as_bytes() && !(is_begun && found == after.as_bytes()) {
-                let why = format!("{key} has changed since the append began");
-                return Err(Problem::Unsupported(why));
+                return Err(Problem::ChangedStore(format!("{} was changed", Shown(key))));
             }
         }
         Ok(())
@@ -90,20 +106,40 @@ impl Record {
 /// Returns the folder of the store at `path`, to which an output in `format` can be added.
 ///
 /// # Errors
-/// [`Problem`] if it is not such a store, its folder accepts no new files, or an earlier addition is half published.
+/// [`Problem`] if it is not such a store, or its folder accepts no new files.
 pub(crate) fn destination(
     path: &Path,
     format: &Format,
 ) -> Result<(PathBuf, FolderFormat), Problem> {
-    let only = "only a Zarr store in a local folder can be appended to";
+    let only = "--append and --region need an existing Zarr store in a local folder";
     let folder = format.folder.filter(|_| url_of(path).is_none());
     let folder = folder.ok_or_else(|| Problem::unsupported(only))?;
-    let found = find_folder_destination(path, true, folder)?;
-    match fs::metadata(&found) {
-        Ok(metadata) if !metadata.is_dir() => Err(Problem::unsupported(only)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Problem::NoStore),
-        Err(error) => Err(Problem::writing(error)),
-        Ok(_) => Ok((found, folder)),
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() && (folder.is_one)(path) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Problem::NoStore),
+        Err(error) => return Err(Problem::reading(error)),
+        Ok(_) => return Err(Problem::unsupported(only)),
+    }
+    let store = find_folder_destination(path, true, folder)?;
+    check_groups(&store)?;
+    Ok((store, folder))
+}
+
+/// Checks that no group above the store has consolidated metadata, which would keep the old shapes.
+fn check_groups(store: &Path) -> Result<(), Problem> {
+    let store = std::path::absolute(store).map_err(Problem::reading)?;
+    let is_group = |folder: &&Path| [V3, V2_GROUP].iter().any(|name| folder.join(name).exists());
+    let is_listing = |group: &Path| {
+        let text = fs::read(group.join(V3)).unwrap_or_default();
+        let document: Value = serde_json::from_slice(&text).unwrap_or_default();
+        document["consolidated_metadata"].is_object() || group.join(V2_CONSOLIDATED).exists()
+    };
+    match store.ancestors().skip(1).take_while(is_group).find(|group| is_listing(group)) {
+        None => Ok(()),
+        Some(group) => Err(Problem::Unsupported(format!(
+            "the group {} lists the shape of this array in its consolidated metadata: name the group as the output",
+            Shown(&group.display().to_string())
+        ))),
     }
 }
 
@@ -114,8 +150,8 @@ pub(crate) fn destination(
 pub fn check_addition(format: &Format, path: &Path) -> Result<(), Error> {
     let check = || {
         let (store, _) = destination(path, format)?;
-        if folders(&store, ENDING)?.next().is_some() {
-            return Err(Problem::HalfAppended);
+        if half_published(&store)?.is_some() {
+            return Err(Problem::HalfAdded);
         }
         let tag = random_tag(&tag_of(&store));
         TemporaryFolder::new(folder_of(&store), &tag, "check").map(drop)
@@ -123,28 +159,47 @@ pub fn check_addition(format: &Format, path: &Path) -> Result<(), Error> {
     check().map_err(|problem| Error::at(path, "stdout", problem))
 }
 
-/// Finds what an earlier run of the same request left next to the store at `path`, and finishes it if it is complete.
+/// Finds what an earlier run left next to the store at `path`, and finishes it if it is complete.
 ///
 /// # Errors
-/// [`Error`] if another request has left it, the store has changed since, or it cannot be finished.
+/// [`Error`] if the store has changed since, or the addition cannot be finished.
 pub fn continue_addition(format: &Format, path: &Path, request: &str) -> Result<Earlier, Error> {
     let find = || {
         let (store, _) = destination(path, format)?;
-        if let Some(complete) = folders(&store, ENDING)?.next() {
+        if let Some((complete, record)) = half_published(&store)? {
             let _locked = open_locked(&complete, Kind::Folder)?;
-            if Record::of_complete(&complete)?.is_some_and(|record| record.request != request) {
-                return Err(Problem::unsupported(
-                    "another command was interrupted while it appended to the store",
-                ));
-            }
-            publish(&complete, &store)?;
-            return Ok(Earlier::Finished);
+            publish(&complete, &record, &store)?;
+            let is_same = record.request == request;
+            return Ok(if is_same { Earlier::Finished } else { Earlier::OtherFinished });
         }
-        let same = |folder: PathBuf| Record::read(&folder).is_ok_and(|own| own.request == request);
-        let is_begun = folders(&store, "part")?.any(same);
+        // Another run may have finished the same request since.
+        let is_same = |folder: PathBuf| {
+            let record = Record::read(&folder);
+            record.is_ok_and(|own| own.request == request && own.check(&store, false).is_ok())
+        };
+        let is_begun = folders(&store, "part")?.any(is_same);
         Ok(if is_begun { Earlier::Begun } else { Earlier::Nothing })
     };
     find().map_err(|problem| Error::at(path, "stdout", problem))
+}
+
+/// Removes what an interrupted addition to the store left, because another store has replaced it.
+pub(crate) fn forget(store: &Path) {
+    for folder in folders(store, ENDING).into_iter().flatten() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Returns the folder and the record of an addition that is half published, if no process uses it.
+fn half_published(store: &Path) -> Result<Option<(PathBuf, Record)>, Problem> {
+    for complete in folders(store, ENDING)? {
+        if complete.join(RECORD).exists() {
+            return Record::read(&complete).map(|record| Some((complete, record)));
+        }
+        // The record is removed first, so nothing is left to do.
+        fs::remove_dir_all(complete).map_err(renaming)?;
+    }
+    Ok(None)
 }
 
 fn tag_of(store: &Path) -> String {
@@ -164,18 +219,32 @@ fn folders(store: &Path, ending: &'static str) -> Result<impl Iterator<Item = Pa
 /// # Errors
 /// [`Problem`] if the store has changed, or a file cannot be renamed.
 pub(crate) fn finish(folder: &TemporaryFolder, tag: &str, store: &Path) -> Result<(), Problem> {
-    Record::read(folder.path())?.check(store, false)?;
+    let record = Record::read(folder.path())?;
+    record.check(store, false)?;
+    check_disk(&folder.path().join(CHUNKS), store, folder.path())?;
     let complete = folder_of(store).join(TemporaryName::of(tag, ENDING));
     rename(folder.path(), &complete).map_err(renaming)?;
     sync_folder(folder_of(store));
-    publish(&complete, store)
+    publish(&complete, &record, store)
+}
+
+/// Checks that the folders of the store to which chunks are moved are on the disk of `own`.
+fn check_disk(from: &Path, to: &Path, own: &Path) -> Result<(), Problem> {
+    if to.exists() && !is_same_disk(to, own) {
+        let folder = Shown(&to.display().to_string()).to_string();
+        return Err(Problem::Unsupported(format!("{folder} is on another disk than the store")));
+    }
+    for entry in fs::read_dir(from).map_err(Problem::reading)? {
+        let entry = entry.map_err(Problem::reading)?;
+        if entry.file_type().map_err(Problem::reading)?.is_dir() {
+            check_disk(&entry.path(), &to.join(entry.file_name()), own)?;
+        }
+    }
+    Ok(())
 }
 
 /// Moves the chunks of a complete addition into the store, then its metadata, and removes it.
-fn publish(complete: &Path, store: &Path) -> Result<(), Problem> {
-    let Some(record) = Record::of_complete(complete)? else {
-        return fs::remove_dir_all(complete).map_err(renaming);
-    };
+fn publish(complete: &Path, record: &Record, store: &Path) -> Result<(), Problem> {
     record.check(store, true)?;
     let chunks = complete.join(CHUNKS);
     let mut touched = Vec::new();
@@ -202,6 +271,7 @@ fn publish(complete: &Path, store: &Path) -> Result<(), Problem> {
         fs::rename(&new, &path).map_err(renaming)?;
         sync_folder(folder_of(&path));
     }
+    fs::remove_file(complete.join(RECORD)).map_err(renaming)?;
     fs::remove_dir_all(complete).map_err(renaming)?;
     sync_folder(folder_of(store));
     Ok(())

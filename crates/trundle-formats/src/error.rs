@@ -69,12 +69,15 @@ pub enum Problem {
     /// The output exists.
     #[error("already exists")]
     Exists,
-    /// The store to append to does not exist.
-    #[error("does not exist, so nothing can be appended to it")]
+    /// The store to add to does not exist.
+    #[error("does not exist, so nothing can be added to it")]
     NoStore,
     /// A run was interrupted while it moved new chunks into the store.
-    #[error("an append to it was interrupted")]
-    HalfAppended,
+    #[error("an earlier --append or --region was interrupted while it changed the store")]
+    HalfAdded,
+    /// The store was changed after a run had begun to add to it.
+    #[error("{0} after --append or --region had read it")]
+    ChangedStore(String),
     /// Another process uses the temporary file of the same output.
     #[error("is being written by another process")]
     Busy,
@@ -253,7 +256,7 @@ impl Problem {
             | Problem::NoMemory { .. }
             | Problem::Busy
             | Problem::Unfinished
-            | Problem::HalfAppended
+            | Problem::HalfAdded
             | Problem::NoFolder(_) => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
@@ -269,6 +272,7 @@ impl Problem {
             | Problem::Offset => ExitClass::Usage,
             Problem::Malformed(_)
             | Problem::Unsupported(_)
+            | Problem::ChangedStore(_)
             | Problem::Truncated { .. }
             | Problem::OffsetBeyond { .. }
             | Problem::DataLeft { .. }

@@ -332,6 +332,9 @@ impl Target {
             Target::Replace(file, destination) => (file, destination),
             Target::Folder(folder, destination, format) => {
                 folder.persist(&destination, overwrite, format)?;
+                if overwrite {
+                    addition::forget(&destination);
+                }
                 sync_folder(folder_of(&destination));
                 return Ok(());
             }

@@ -315,7 +315,7 @@ impl ArrayWriter {
         index: &[u64],
         encoded: Object<'_>,
     ) -> Result<(String, u64), Error> {
-        let key = self.array.chunk_key(index);
+        let key = self.array.chunk_key(&self.index(index));
         let written = self.objects().write(key.as_str(), encoded)?;
         Ok((key.as_str().to_owned(), written))
     }

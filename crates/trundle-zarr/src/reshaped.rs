@@ -25,19 +25,19 @@ pub struct NewShape {
     pub after: Vec<u64>,
 }
 
-/// A metadata object that is replaced.
+/// A metadata object of an array, or of a group that lists arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedMetadata {
     /// The key of the object.
     pub key: String,
     /// Its text in the store.
     pub before: String,
-    /// Its new text.
+    /// Its new text, which is the same if an array keeps its shape.
     pub after: String,
 }
 
-/// Returns the metadata objects that change with the shapes of arrays, in the order in which they must be replaced:
-/// those of the arrays, then the consolidated metadata of the groups above them, the root last.
+/// Returns the metadata objects of arrays with their new shapes. They must be replaced in the returned order: first the
+/// arrays, then the consolidated metadata of the groups above arrays whose shape changes, the root last.
 ///
 /// # Errors
 /// [`Error`] if an object cannot be read, or an array does not have the stated shape.
@@ -55,14 +55,13 @@ pub fn reshaped(
         if document["shape"] != json!(array.before) {
             return Err(Error::Unsupported(format!("{key}: has changed in the meantime")));
         }
-        if array.before != array.after {
+        let after = if array.before == array.after {
+            before.clone()
+        } else {
             document["shape"] = json!(array.after);
-            changed.push(ChangedMetadata {
-                key,
-                before,
-                after: trundle_json::to_pretty_text(&document),
-            });
-        }
+            trundle_json::to_pretty_text(&document)
+        };
+        changed.push(ChangedMetadata { key, before, after });
     }
     let arrays = || arrays.iter().filter(|array| array.before != array.after);
     let mut groups: BTreeSet<&str> = BTreeSet::new();

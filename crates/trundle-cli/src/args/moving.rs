@@ -1,7 +1,7 @@
 //! Commands that move tensors from files to files, and their form under `plan`.
 
 use clap::{Args, Subcommand};
-use trundle_files::request::{Request, Work};
+use trundle_files::request::Request;
 
 use super::{
     ApplyArgs, ConcatArgs, ConvertArgs, DeviceName, DryArgs, DryReportArgs, MoveArgs,
@@ -83,9 +83,6 @@ impl<C: CommandOptions, W: CommandOptions> MovingCommand<C, W> {
 
 fn completed(mut request: Request, rest: impl CommandOptions) -> (Request, Front) {
     let front = rest.complete(&mut request);
-    if let Work::Join { ignored_attributes, .. } = &mut request.work {
-        ignored_attributes.clone_from(&request.output.ignored_attributes);
-    }
     (request, front)
 }
 

@@ -56,7 +56,7 @@ impl PlanArgs {
 
 impl PartArgs {
     fn request(self, along: Along) -> Request {
-        let work = Work::Join { along, ignored_attributes: Vec::new() };
+        let work = Work::Join { along };
         let mut request = self.described.request(self.inputs, work);
         request.tensor = self.tensor;
         request

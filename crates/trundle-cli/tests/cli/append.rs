@@ -1,14 +1,16 @@
 //! Appending to Zarr stores, and replacing regions of them.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trundle_testing::everything;
 
 use crate::npy::{self, Tensor};
+use crate::refusals::refused_as_listed;
 use crate::zarr::write_store;
 use crate::{Workdir, chance};
 
@@ -90,29 +92,46 @@ fn a_plan_lists_the_chunks() {
     assert_eq!((&output["chunks_replaced"], &output["chunks_new"]), (&json!(1), &json!(1)));
 }
 
+/// Writes an array of a group, with an axis name for each word of `names`.
+fn write_array(group: &Path, name: &str, tensor: &Tensor, names: &str) {
+    write_store(&group.join(name), tensor, &tensor.shape, |_| false);
+    let path = group.join(name).join("zarr.json");
+    let mut document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    document["dimension_names"] = names.split(' ').collect();
+    fs::write(path, document.to_string()).unwrap();
+}
+
+/// Writes a group with `t2m(time, lat)` and `lat(lat)`.
+fn write_group(group: &Path, times: usize) {
+    write_array(group, "t2m", &Tensor::counting(&[times, 4]), "time lat");
+    write_array(group, "lat", &Tensor::counting(&[4]), "lat");
+    fs::write(
+        group.join("zarr.json"),
+        json!({ "zarr_format": 3, "node_type": "group" }).to_string(),
+    )
+    .unwrap();
+}
+
 #[test]
 fn what_does_not_fit_is_refused_and_nothing_changes() {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     dir.write("wide.npy", &Tensor::counting(&[2, 5]).file(npy::PLAIN));
     dir.write("list.npy", &Tensor::list(&[1, 2]).file(npy::PLAIN));
-    for (args, code, said) in [
-        ("new.npy -o none.zarr --append 0", 2, "does not exist, so nothing can be appended to it"),
-        ("new.npy -o new2.npz --to npz --append 0", 2, "format npz cannot be added to"),
-        ("new.npy -o wide.npy --append 0", 3, "only a Zarr store in a local folder"),
-        ("all.zarr -o all.zarr --append 0", 3, "is also read"),
-        ("new.npy -o all.zarr --append 0 --chunks 2,2", 2, "cannot be chosen"),
-        ("new.npy -o all.zarr --append 0 --force", 2, "--force overwrites the store"),
-        ("wide.npy -o all.zarr --append 0", 3, "its size along axis 1 is 5, but 4 in the store"),
-        ("list.npy -o all.zarr --append 0", 3, "its elements are i64, but u16 in the store"),
-        ("new.npy -o all.zarr --append time", 3, "no array has an axis with this name"),
-        ("new.npy -o all.zarr --append 7", 3, "axis"),
-        ("new.npy -o all.zarr --region 0=3:7", 3, "the region ends at 7"),
-        ("new.npy -o all.zarr --region 0", 2, "expected a range"),
-        ("new.npy -o all.zarr --append 0 --resume", 3, "nothing to resume"),
-        ("new.npy -o y.npy --ignore-attrs units", 2, "--ignore-attrs belongs to"),
-    ] {
-        dir.run(&format!("convert {args}")).refused(code, said);
+    fs::create_dir(dir.path("empty.zarr")).unwrap();
+    for (group, times) in
+        [("group.zarr", 5), ("more.zarr", 2), ("text.zarr", 5), ("listed.zarr", 5)]
+    {
+        write_group(&dir.path(group), times);
     }
+    // trundle cannot decode this array.
+    write_array(&dir.path("text.zarr"), "notes", &Tensor::counting(&[5]), "time");
+    let notes = dir.path("text.zarr/notes/zarr.json");
+    let text = fs::read_to_string(&notes).unwrap();
+    fs::write(notes, text.replace("\"bytes\"", "\"unknown\"")).unwrap();
+    let listed = json!({ "metadata": {}, "kind": "inline", "must_understand": false });
+    let listed = json!({ "zarr_format": 3, "node_type": "group", "consolidated_metadata": listed });
+    fs::write(dir.path("listed.zarr/zarr.json"), listed.to_string()).unwrap();
+    refused_as_listed(&dir, include_str!("refusals/append.txt"));
     has(&dir, &Tensor::counting(&[5, 4]));
     #[cfg(unix)]
     {
@@ -126,6 +145,78 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     }
     dir.run("convert new.npy -o all.zarr --append 0").done();
     has(&dir, &Tensor::counting(&[9, 4]));
+    dir.run("convert more.zarr -o group.zarr --append time").done();
+    dir.run("convert group.zarr --tensor t2m --only -o out.npy --force").done();
+    assert_eq!(Tensor::read(&dir.read("out.npy"), 2).shape, [7, 4]);
+}
+
+const APPEND: &str = "convert new.npy -o all.zarr --append 0";
+const REGION: &str = "convert new.npy -o all.zarr --region 0=1:5";
+
+/// Returns a folder with a store that a run has changed only in part, because a folder had the name of a chunk.
+fn interrupted(args: &str, chunk: &str) -> Workdir {
+    let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
+    let chunk = dir.path("all.zarr/c").join(chunk);
+    let _ = fs::remove_file(&chunk);
+    fs::create_dir_all(chunk.join("in the way")).unwrap();
+    dir.run(args).refused(1, "cannot move the new chunks into the store (--resume continues)");
+    fs::remove_dir_all(&chunk).unwrap();
+    dir.write("other.npy", &Tensor::counting(&[5, 4]).file(npy::PLAIN));
+    dir
+}
+
+/// Returns the path of the folder with this ending that an interrupted run has left.
+fn left(dir: &Workdir, ending: &str) -> Option<PathBuf> {
+    let mut names = dir.contents().into_iter().map(|(name, _)| name);
+    names.find(|name| name.ends_with(ending)).map(|name| dir.path(&name))
+}
+
+#[test]
+fn what_was_interrupted_is_finished_once() {
+    let whole = Tensor::counting(&[9, 4]);
+    let dir = interrupted(APPEND, "2/0");
+    dir.run(APPEND)
+        .refused(1, "was interrupted while it changed the store[..]--resume finishes it");
+    // The folder of the same command that was interrupted earlier.
+    let part = dir.path(".trundle-all.zarr-0123456789abcdef.part");
+    fs::create_dir(&part).unwrap();
+    let record = left(&dir, ".append").unwrap().join("record.json");
+    fs::copy(record, part.join("record.json")).unwrap();
+    dir.run(&format!("{APPEND} --resume")).done();
+    dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
+    fs::remove_dir_all(part).unwrap();
+    has(&dir, &whole);
+
+    let dir = interrupted(APPEND, "2/0");
+    let other = "convert other.npy -o all.zarr --append 0";
+    dir.run(&format!("{other} --resume")).refused(3, "another command[..]nothing else was added");
+    has(&dir, &whole);
+
+    // A run that was killed after it had removed its record has nothing left to do.
+    let dir = begun(&whole, 5, &[3, 4]);
+    fs::create_dir(dir.path(".trundle-all.zarr-0123456789abcdef.append")).unwrap();
+    dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
+    fs::create_dir(dir.path(".trundle-all.zarr-0123456789abcdef.append")).unwrap();
+    dir.run(APPEND).done();
+    has(&dir, &whole);
+}
+
+#[test]
+fn another_store_in_its_place_is_left_alone() {
+    let other = Tensor::counting(&[5, 4]);
+    let dir = interrupted(REGION, "1/0");
+    dir.run("convert other.npy -o all.zarr --force").done();
+    dir.run(&format!("{REGION} --resume")).refused(3, "nothing to resume");
+    has(&dir, &other);
+
+    let dir = interrupted(REGION, "1/0");
+    fs::remove_dir_all(dir.path("all.zarr")).unwrap();
+    dir.run("convert other.npy -o all.zarr --chunks 2,2").done();
+    let run = dir.run(&format!("{REGION} --resume"));
+    run.refused(3, "after --append or --region had read it[..]trundle clean --force");
+    dir.run(REGION).refused(1, "was interrupted");
+    dir.run("clean . --force").done();
+    has(&dir, &other);
 }
 
 /// A kill at any moment leaves the old array, or the new one, and `--resume` makes it the new one.
@@ -133,23 +224,18 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
 fn an_append_that_is_killed_is_resumed() {
     let (kills, mut seed, mut killed) = (if everything() { 100 } else { 8 }, 11, 0);
     let tensor = Tensor::noise("'<u2'", 2, &[90, 90]);
-    let append = "convert new.npy -o all.zarr --append 0";
     let dir = begun(&tensor, 41, &[4, 3]);
     let begin = Instant::now();
-    dir.run(append).done();
+    dir.run(APPEND).done();
     let whole = begin.elapsed();
     for attempt in 0.. {
         if killed == kills {
             break;
         }
         let dir = begun(&tensor, 41, &[4, 3]);
-        let left = |ending: &str| {
-            let names = dir.contents().into_iter().map(|(name, _)| name);
-            names.filter(|name| name.ends_with(ending)).count()
-        };
-        let mut child = dir.command(append).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = dir.command(APPEND).stderr(Stdio::null()).spawn().unwrap();
         if attempt % 2 == 0 {
-            while child.try_wait().unwrap().is_none() && left(".append") == 0 {}
+            while child.try_wait().unwrap().is_none() && left(&dir, ".append").is_none() {}
         }
         let share = chance(&mut seed, 1000) as u32;
         sleep(whole * share / if attempt % 2 == 0 { 8000 } else { 1000 });
@@ -161,14 +247,14 @@ fn an_append_that_is_killed_is_resumed() {
         dir.run("convert all.zarr -o out.npy --row-major").done();
         let is_old = is(&dir, &rows(&tensor, 0..41));
         assert!(is_old || is(&dir, &tensor), "neither the old array nor the new one");
-        if left(".append") > 0 {
-            dir.run(append).refused(1, "an append to it was interrupted");
+        if left(&dir, ".append").is_some() {
+            dir.run(APPEND).refused(1, "was interrupted");
         }
-        let run = dir.run(&format!("{append} --resume"));
+        let run = dir.run(&format!("{APPEND} --resume"));
         if run.code != Some(0) {
             run.refused(3, "nothing to resume");
             if is_old {
-                dir.run(append).done();
+                dir.run(APPEND).done();
             }
         }
         has(&dir, &tensor);

@@ -72,7 +72,7 @@ impl NewStore {
         let existing: Option<Arc<dyn ObjectStore>> = match &new {
             NewFolder::Addition { folder, store, request } => {
                 let existing = Folder::new(store);
-                record(folder, request, &existing, skeleton)?;
+                record(folder, request, store, skeleton)?;
                 Some(Arc::new(existing))
             }
             _ => None,
@@ -190,7 +190,7 @@ fn undecoded_array(
 fn record(
     folder: &Path,
     request: &str,
-    existing: &dyn ObjectStore,
+    store: &Path,
     skeleton: &FileSkeleton,
 ) -> Result<(), Problem> {
     let places = skeleton.chunked().filter_map(|tensor| tensor.place.as_ref());
@@ -200,10 +200,10 @@ fn record(
         after: long(&place.after),
     };
     let arrays: Vec<NewShape> = places.map(shape).collect();
-    let changed = reshaped(existing, &arrays)?.into_iter();
+    let changed = reshaped(&Folder::new(store), &arrays)?.into_iter();
     let changed =
         changed.map(|ChangedMetadata { key, before, after }| Changed { key, before, after });
-    Record { request: request.to_owned(), changed: changed.collect() }.write(folder)
+    Record::new(request, store, changed.collect()).write(folder)
 }
 
 impl Part {
