@@ -372,6 +372,14 @@ def formats():
             ["transpose", "x.zarr", "-o", "out.npy", "--force", "--quiet", "--verify"],
         ]
 
+    def zarr_zip(chance):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name, data in zarr_store(codecs=chance.random() < 0.5).items():
+                archive.writestr(name, data, chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
+        mutate = chance.choice([mutated, rezipped])
+        return {"x.zip": mutate(out.getvalue(), chance)}, tensor_commands("x.zip")
+
     def hdf5(chance):
         name = chance.choice(sorted(each.name for each in HDF5_FILES.iterdir()))
         given = mutated((HDF5_FILES / name).read_bytes(), chance)
@@ -399,6 +407,7 @@ def formats():
         "index": several(sharded, "x.safetensors.index.json"),
         "pt": pt,
         "zarr": zarr,
+        "zarr, zipped": zarr_zip,
         "hdf5": hdf5,
         "onnx": onnx_file,
         "openvino": ir,

@@ -150,7 +150,7 @@ fn check_groups(store: &Path) -> Result<(), Problem> {
 pub fn check_addition(format: &Format, path: &Path) -> Result<(), Error> {
     let check = || {
         let (store, _) = destination(path, format)?;
-        if half_published(&store)?.is_some() {
+        if folders(&store, ENDING)?.next().is_some() {
             return Err(Problem::HalfAdded);
         }
         let tag = random_tag(&tag_of(&store));
@@ -196,7 +196,7 @@ fn half_published(store: &Path) -> Result<Option<(PathBuf, Record)>, Problem> {
         if complete.join(RECORD).exists() {
             return Record::read(&complete).map(|record| Some((complete, record)));
         }
-        // The record is removed first, so nothing is left to do.
+        // The record is removed last, so nothing is left to do.
         fs::remove_dir_all(complete).map_err(renaming)?;
     }
     Ok(None)
@@ -270,6 +270,9 @@ fn publish(complete: &Path, record: &Record, store: &Path) -> Result<(), Problem
         drop(file);
         fs::rename(&new, &path).map_err(renaming)?;
         sync_folder(folder_of(&path));
+    }
+    if chunks.is_dir() {
+        fs::remove_dir_all(chunks).map_err(renaming)?;
     }
     fs::remove_file(complete.join(RECORD)).map_err(renaming)?;
     fs::remove_dir_all(complete).map_err(renaming)?;

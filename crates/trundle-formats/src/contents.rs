@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::{Blob, Header, Problem, Progress};
+use crate::{Blob, Format, Header, Problem, Progress};
 
 /// An entry of a file that is not a tensor, or that is a tensor that cannot be moved.
 #[derive(Debug)]
@@ -54,6 +54,11 @@ pub(crate) struct Listing {
 /// The contents of an open file.
 pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
+
+    /// Returns the format of the file, if it differs from the format of the reader that was asked.
+    fn format(&self) -> Option<&'static Format> {
+        None
+    }
 
     /// Returns the unreadable tensors that can be copied without decoding.
     fn undecoded(&self) -> &[UndecodedTensor] {

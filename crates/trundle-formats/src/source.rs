@@ -112,6 +112,11 @@ impl Source {
         Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
+    pub(crate) fn of_blob(bytes: Arc<dyn Blob>) -> Source {
+        let input = Input::Blob(bytes);
+        Source { name: String::new(), files: Vec::new(), beside: None, input, position: 0 }
+    }
+
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
         let input = Input::Memory(Cursor::new(bytes));
         Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }

@@ -50,6 +50,10 @@ impl fmt::Debug for TensorFile {
 }
 
 impl TensorFile {
+    fn new(file: String, format: &'static Format, contents: Box<dyn Contents>) -> TensorFile {
+        TensorFile { file, format: contents.format().unwrap_or(format), contents }
+    }
+
     /// Opens the file at `path` in the format of its extension, and reads its headers.
     ///
     /// If the extension is unknown, or `path` is `-` (stdin), the first bytes determine the format.
@@ -108,7 +112,7 @@ impl TensorFile {
             Ok((format, (format.open)(source, hint)?))
         };
         let (format, contents) = open().map_err(|problem| Error::at(path, "stdin", problem))?;
-        Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
+        Ok(TensorFile::new(file_name(path, "stdin"), format, contents))
     }
 
     /// Opens the file at `path` in `format`. Messages name the file `shown`.
@@ -121,7 +125,7 @@ impl TensorFile {
         let error = |problem| Error::at(shown, "stdin", problem);
         let source = Source::open(path).map_err(error)?;
         let contents = (format.open)(source, hint).map_err(error)?;
-        Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
+        Ok(TensorFile::new(file_name(shown, "stdin"), format, contents))
     }
 
     /// Reads a file from `reader`, from front to back. `name` is used in messages and for unnamed tensors.
@@ -158,7 +162,7 @@ impl TensorFile {
     ) -> Result<TensorFile, Error> {
         let file = source.name().to_owned();
         match (format.open)(source, hint) {
-            Ok(contents) => Ok(TensorFile { file, format, contents }),
+            Ok(contents) => Ok(TensorFile::new(file, format, contents)),
             Err(problem) => Err(Error { file, problem }),
         }
     }

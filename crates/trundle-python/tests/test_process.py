@@ -39,7 +39,7 @@ def program(text):
     return PRELUDE + textwrap.dedent(text)
 
 
-def run(text, timeout=60):
+def run(text, timeout=180):
     """The program must succeed and print nothing on stderr."""
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", program(text)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)

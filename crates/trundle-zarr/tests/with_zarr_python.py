@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
 
 import numcodecs
@@ -167,6 +168,18 @@ def check_read(what, store, out, expected):
             sys.exit(f"{what}: tensorstore reads other elements")
 
 
+def zipped(chance, store):
+    """Pack a store in an archive, with or without a folder around it, and with members that others replace."""
+    archive = store.with_suffix(".zip")
+    root = chance.choice([store, store.parent])
+    with zipfile.ZipFile(archive, "w", chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as new:
+        for file in filter(Path.is_file, store.rglob("*")):
+            if chance.random() < 0.2:
+                new.writestr(str(file.relative_to(root)), b"{}")
+            new.write(file, file.relative_to(root))
+    return archive
+
+
 def check(program, folder, chance):
     """Move one array from a store or an .npy file to a store and back. Return 1, or 0 if the memory did not suffice."""
     array = some_array(chance)
@@ -175,6 +188,8 @@ def check(program, folder, chance):
     if chance.random() < 0.7:
         source = folder / "x.zarr"
         array, kind, codecs = some_store(chance, str(source), array)
+        if chance.random() < 0.3:
+            source = zipped(chance, source)
     else:
         np.save(source, array)
     chain, expected = some_chain(chance, array)
@@ -224,6 +239,7 @@ def main():
     arguments = parser.parse_args()
     # Fixed-length strings have no specification yet, so zarr-python warns about them.
     warnings.filterwarnings("ignore", module="zarr")
+    warnings.filterwarnings("ignore", module="zipfile")
     chance = random.Random(arguments.seed)
     enough = 0
     for _ in range(arguments.count):

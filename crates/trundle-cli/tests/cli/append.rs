@@ -195,8 +195,8 @@ fn what_was_interrupted_is_finished_once() {
     // A run that was killed after it had removed its record has nothing left to do.
     let dir = begun(&whole, 5, &[3, 4]);
     fs::create_dir(dir.path(".trundle-all.zarr-0123456789abcdef.append")).unwrap();
+    dir.run(APPEND).refused(1, "was interrupted");
     dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
-    fs::create_dir(dir.path(".trundle-all.zarr-0123456789abcdef.append")).unwrap();
     dir.run(APPEND).done();
     has(&dir, &whole);
 }

@@ -30,8 +30,18 @@ struct ZipEntry {
     fault: Option<Problem>,
 }
 
+/// Checks that no two members have the same name.
+///
+/// # Errors
+/// [`Problem::Malformed`] with the name.
+pub(crate) fn check_names(members: &[(Member, Option<Problem>)]) -> Result<(), Problem> {
+    check_unique(members.iter().map(|(member, _)| &member.name[..])).map_err(|name| {
+        Problem::Malformed(format!("two members of the archive are named \"{name}\""))
+    })
+}
+
 /// Reads the members of the archive in `source`, in the order of its directory. A member that cannot be read, or whose
-/// name does not end with `ending`, comes with the reason.
+/// name does not end with `ending`, comes with the reason. Several members can have the same name.
 ///
 /// # Errors
 /// [`Problem::Malformed`] or [`Problem::Unsupported`], as the module documentation of `npz` explains.
@@ -42,9 +52,6 @@ pub(crate) fn read(
     let mut buffer = vec![0; RECORD_BYTES];
     let archive = ZipArchive::from_seekable(source, &mut buffer).map_err(malformed)?;
     let mut entries = entries(&archive, &mut buffer, ending)?;
-    check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
-        Problem::Malformed(format!("two members of the archive are named \"{name}\""))
-    })?;
     // Check before any member is read that no byte belongs to two members: then the size of the archive limits the data
     // of all members.
     let mut by_offset: Vec<&mut ZipEntry> = entries.iter_mut().collect();

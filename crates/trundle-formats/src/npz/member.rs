@@ -9,6 +9,7 @@ use super::ENDING;
 use crate::Problem;
 use crate::source::{Source, copy};
 
+#[derive(Debug)]
 pub(crate) struct Member {
     pub name: String,
     pub method: Method,

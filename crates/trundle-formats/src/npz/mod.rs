@@ -20,6 +20,8 @@ use crate::names::check_relative;
 use crate::skeleton::check_names;
 use crate::source::{Source, copy, read_data};
 use crate::tensor_hint::TensorHint;
+#[cfg(feature = "zarr")]
+use crate::zarr::zip;
 use crate::{
     Blob, Described, FileSkeleton, Format, Header, Problem, Progress, Unreadable, crc32, npy,
 };
@@ -39,9 +41,6 @@ pub(crate) const FORMAT: Format = Format {
 /// The end of a member's name, after the name of the tensor.
 const ENDING: &str = ".npy";
 
-/// The members that identify a Zarr store, in any folder.
-const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
-
 struct Archive {
     listing: Listing,
     /// The member of each tensor, and the length of its .npy header in bytes.
@@ -52,7 +51,7 @@ struct Archive {
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
         return Err(Problem::unsupported(
-            "an .npz archive is read from its end, so it must be a file, not a stream",
+            "a zip archive is read from its end, so it must be a file, not a stream",
         ));
     }
     let mut headers = Vec::new();
@@ -60,10 +59,11 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let mut unreadable = Vec::new();
     let mut first_unreadable = None;
     let read = directory::read(&mut source, ENDING)?;
-    let is_of_zarr = |name: &str| ZARR.contains(&name.rsplit('/').next().unwrap_or(name));
-    if read.iter().any(|(member, _)| is_of_zarr(&member.name)) {
-        return Err(Problem::unsupported("is a Zarr store in a zip archive: unzip it first"));
+    #[cfg(feature = "zarr")]
+    if read.iter().any(|(member, _)| zip::is_metadata(&member.name)) {
+        return zip::open(source, hint);
     }
+    directory::check_names(&read)?;
     for (member, fault) in read {
         let read = match fault {
             Some(fault) => Err(fault),

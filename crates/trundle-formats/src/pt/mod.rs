@@ -156,6 +156,7 @@ struct Archive {
 impl Archive {
     fn read(source: &mut Source) -> Result<Archive, Problem> {
         let read = directory::read(source, "")?;
+        directory::check_names(&read)?;
         let is_pickle = |name: &str| name.split_once('/').is_some_and(|(_, name)| name == PICKLE);
         let pickle = read.iter().find(|(member, _)| is_pickle(&member.name));
         let folder =

@@ -14,7 +14,7 @@ use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_
 use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
-    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, TensorHint,
+    Annotations, Blob, EncodedChunk, Format, Header, Problem, Progress, StoredDType, TensorHint,
     UndecodedTensor, Unreadable, attributes,
 };
 
@@ -179,6 +179,10 @@ fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
 impl Contents for Arrays {
     fn listing(&self) -> &Listing {
         &self.listing
+    }
+
+    fn format(&self) -> Option<&'static Format> {
+        Some(&super::FORMAT)
     }
 
     fn undecoded(&self) -> &[UndecodedTensor] {

@@ -1,4 +1,4 @@
-//! Zarr stores in folders, in buckets and on HTTP servers. [`trundle_zarr`] reads versions 2 and 3, and writes version 3.
+//! Zarr stores in folders, zip archives, buckets and on HTTP servers. [`trundle_zarr`] reads versions 2 and 3, and writes version 3.
 //!
 //! An array is a chunked tensor. A group has one for each of its arrays, named by path. A store is read and written as
 //! one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond the end of the tensor
@@ -8,6 +8,7 @@ mod arrays;
 mod codecs;
 mod new_store;
 mod skeleton;
+pub(crate) mod zip;
 
 #[cfg(feature = "remote")]
 use std::io;
@@ -18,14 +19,14 @@ use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
 use crate::contents::Contents;
-use crate::format::{FolderFormat, Keeps};
+use crate::format::{FIRST_BYTES, FolderFormat, Keeps};
 #[cfg(feature = "remote")]
 use crate::remote_objects::Objects;
 use crate::source::Source;
 use crate::url::url_of;
 #[cfg(feature = "remote")]
 use crate::url::without_query;
-use crate::{Format, Problem, TensorHint};
+use crate::{Format, Problem, TensorHint, npz};
 
 const NAME: &str = "zarr";
 
@@ -36,10 +37,18 @@ pub(crate) const FORMAT: Format = Format {
     keeps: Keeps::All,
     states_column_major: false,
     begins: |_| false,
-    open: |_: Source, _| Err(Problem::unsupported("a Zarr store is a folder")),
+    open: open_file,
     skeleton: Some(skeleton::skeleton),
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
+
+/// Opens the store in a zip archive.
+fn open_file(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    match source.length().is_some() && (npz::FORMAT.begins)(&source.peek(FIRST_BYTES)?) {
+        true => zip::open(source, hint),
+        false => Err(Problem::unsupported("a Zarr store is a folder or a zip archive")),
+    }
+}
 
 /// Opens the store in the folder at `path`, or at a URL. `None` if the path is not a folder, or `format` is another
 /// format.
