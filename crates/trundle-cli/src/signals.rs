@@ -10,7 +10,7 @@ const RESUMABLE: &str = "stopped; the same command with --resume continues from 
 
 /// The message after a signal has stopped a process that writes a store.
 pub(crate) const STORE: &str =
-    "stopped; the unfinished store was removed (tasks of plan --tasks keep what is finished)";
+    "stopped; the unfinished output was removed (tasks of plan --tasks keep what is finished)";
 
 static SAID: Mutex<Option<&str>> = Mutex::new(None);
 

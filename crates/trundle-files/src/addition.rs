@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use trundle::normalize_axis;
@@ -64,7 +65,7 @@ impl Existing {
         let by_name: HashMap<&str, usize> =
             headers.iter().map(|header| &*header.name).zip(0..).collect();
         let only = self.is_only_array_of(job);
-        let (mut places, mut added) = (Vec::with_capacity(job.tensors().len()), BTreeSet::new());
+        let (mut places, mut added) = (Vec::with_capacity(job.tensors().len()), Added::default());
         for tensor in job.tensors() {
             let name = tensor.name();
             let within = |failure: Failure| failure.within(name);
@@ -82,11 +83,11 @@ impl Existing {
             let index = index.ok_or_else(lacks)?;
             let place = self.place(tensor, index, request).map_err(within)?;
             if !place.is_compared {
-                added.insert(&*headers[index].name);
+                added.add(&headers[index], &place, request)?;
             }
             places.push((place, index));
         }
-        if added.is_empty() {
+        if added.names.is_empty() {
             return Err(self.refused("no tensor has the axis, so there is nothing to add"));
         }
         if let Some(Addition::Append(_)) = addition(&request.output) {
@@ -117,12 +118,7 @@ impl Existing {
 
     /// Checks that each axis exists, and that a number means the same axis in all arrays.
     fn check_axes(&self, request: &Request) -> Result<(), Failure> {
-        let axes: Vec<&Axis> = match addition(&request.output) {
-            Some(Addition::Append(axis)) => vec![axis],
-            Some(Addition::Region(region)) => region.iter().map(|(axis, ..)| axis).collect(),
-            None => Vec::new(),
-        };
-        for axis in axes {
+        for axis in axes_of(request) {
             let mut names = BTreeMap::new();
             let mut is_known = false;
             for header in self.described() {
@@ -157,9 +153,17 @@ impl Existing {
         Ok(())
     }
 
-    /// Checks that each array with the axis is in `added`.
-    fn check_shorter(&self, added: &BTreeSet<&str>, request: &Request) -> Result<(), Failure> {
-        for header in self.described().filter(|header| !added.contains(&*header.name)) {
+    /// Checks that each array with the axis is in `added`, in the groups of the arrays in `added`. A number is an axis of
+    /// the other arrays only if they have names for their axes.
+    fn check_shorter(&self, added: &Added<'_>, request: &Request) -> Result<(), Failure> {
+        let is_number =
+            matches!(addition(&request.output), Some(Addition::Append(Axis::Number(_))));
+        let is_other = |header: &&Header| {
+            !added.names.contains(&*header.name)
+                && added.groups.contains_key(group_of(&header.name))
+                && !(is_number && header.annotations.dimension_names.is_empty())
+        };
+        for header in self.described().filter(is_other) {
             if self.ranges(header, None, request)?.is_some() {
                 let name = Shown(&header.name);
                 return Err(self.refused(&format!(
@@ -168,7 +172,9 @@ impl Existing {
             }
         }
         let is_known = |name: &str| self.file.undecoded().iter().any(|own| own.header.name == name);
-        match self.file.unreadable().iter().find(|each| !is_known(&each.name)) {
+        let is_in = |name: &str| added.groups.contains_key(group_of(name));
+        let mut unreadable = self.file.unreadable().iter();
+        match unreadable.find(|each| is_in(&each.name) && !is_known(&each.name)) {
             Some(Unreadable { name, problem }) => Err(self.refused(&format!(
                 "\"{}\" cannot be read, and might stay shorter: {problem}",
                 Shown(name)
@@ -187,14 +193,15 @@ impl Existing {
             tensor.chunked().map(|chunked| chunked.annotations().clone()).unwrap_or_default();
         self.check_names(&annotations, header)?;
         let sizes = tensor.out_shape().sizes();
-        let Some(ranges) = self.ranges(header, Some(sizes), request)? else {
-            return self.compared(tensor, header, request);
-        };
         check_meaning(
             &annotations,
             &self.file.annotations(index),
             &request.output.ignored_attributes,
         )?;
+        let Some(ranges) = self.ranges(header, Some(sizes), request)? else {
+            return self.compared(tensor, header, request);
+        };
+        check_codecs(header)?;
         let before = header.shape.sizes();
         let after = before.iter().zip(&ranges).map(|(before, range)| (*before).max(range.end));
         let (begin, end) = ranges.iter().map(|range| (range.start, range.end)).unzip();
@@ -252,7 +259,7 @@ impl Existing {
     ) -> Result<Option<Vec<Range<usize>>>, Failure> {
         let rank = header.shape.rank();
         if let Some(sizes) = sizes.filter(|sizes| sizes.len() != rank) {
-            return Err(differ("the number of axes is", &sizes.len(), &rank));
+            return Err(differ("number of axes is", &sizes.len(), &rank));
         }
         let mut ranges: Vec<Range<usize>> = header.shape.iter().map(|size| 0..*size).collect();
         let mut is_any = false;
@@ -325,6 +332,70 @@ fn find(axis: &Axis, header: &Header) -> Result<Option<usize>, Failure> {
     }
 }
 
+/// The arrays to which tensors are added.
+#[derive(Default)]
+struct Added<'a> {
+    names: BTreeSet<&'a str>,
+    /// For each group, the name of an array, and the first and last index along each axis of the request.
+    groups: BTreeMap<&'a str, (&'a str, Vec<Option<Range<usize>>>)>,
+}
+
+impl<'a> Added<'a> {
+    /// Adds an array, and checks that it gets the same indices as the other arrays of its group along the axes of the
+    /// request.
+    fn add(&mut self, header: &'a Header, place: &Place, request: &Request) -> Result<(), Failure> {
+        let range = |axis: &Axis| -> Result<Option<Range<usize>>, Failure> {
+            let at = find(axis, header)?;
+            Ok(at.map(|at| place.begin[at]..place.end[at]))
+        };
+        let own: Vec<_> = axes_of(request).into_iter().map(range).collect::<Result<_, _>>()?;
+        self.names.insert(&header.name);
+        let entry = self.groups.entry(group_of(&header.name));
+        let (other, known) = entry.or_insert((&header.name, vec![None; own.len()]));
+        for (known, own) in known.iter_mut().zip(own) {
+            match (&known, own) {
+                (Some(there), Some(own)) if *there != own => {
+                    let (name, other) = (Shown(&header.name), Shown(other));
+                    return Err(Failure::refused(format!(
+                        "\"{name}\" would get the indices {} to {}, but \"{other}\" {} to {}, along the same axis",
+                        own.start, own.end, there.start, there.end
+                    )));
+                }
+                (None, Some(own)) => *known = Some(own),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the path of the group of an array.
+fn group_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+fn axes_of(request: &Request) -> Vec<&Axis> {
+    match addition(&request.output) {
+        Some(Addition::Append(axis)) => vec![axis],
+        Some(Addition::Region(region)) => region.iter().map(|(axis, ..)| axis).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Checks that trundle writes the codecs of an array, and that they do not change elements.
+fn check_codecs(header: &Header) -> Result<(), Failure> {
+    let Some(encoding) = &header.encoding else { return Ok(()) };
+    let is_refused = |name: &&String| !name.contains("replaced") || name.contains("lz4");
+    match encoding.not_kept.iter().find(is_refused) {
+        None => Ok(()),
+        Some(name) => {
+            let name = Shown(name.split(' ').next().unwrap_or_default());
+            let why = format!("the codec {name} of its array loses information, or is only read");
+            Err(Failure::refused(why))
+        }
+    }
+}
+
 fn addition(to: &Destination) -> Option<&Addition> {
     to.addition.as_ref().map(|addition| &addition.value)
 }
@@ -388,14 +459,13 @@ fn identity(request: &Request) -> String {
     request.resources = Resources::default();
     request.output.path = None;
     (request.output.verify, request.output.resume) = (false, false);
+    let mut states = Vec::new();
     for path in request.inputs.iter_mut().filter(|path| !is_url(path)) {
-        *path = std::path::absolute(&*path).unwrap_or_default();
+        let state = fs::metadata(&*path).and_then(|found| Ok((found.len(), found.modified()?)));
+        // Nothing shows whether a stream or a missing file is the same as before.
+        states.push(state.unwrap_or_else(|_| (0, SystemTime::now())));
+        *path = fs::canonicalize(&*path).unwrap_or_default();
     }
-    let state = |path: &PathBuf| {
-        let found = fs::metadata(path).ok()?;
-        Some((found.len(), found.modified().ok()?))
-    };
-    let states: Vec<_> = request.inputs.iter().map(state).collect();
     format!("{request:?} {states:?}")
 }
 
@@ -413,12 +483,12 @@ pub fn finish_earlier(request: &Request) -> Result<bool, Failure> {
         Earlier::Finished => Ok(true),
         Earlier::Begun => Ok(false),
         Earlier::OtherFinished => Err(refused(
-            "another command had been interrupted while it changed the store; it is finished now, and nothing else was added",
+            "the command that was interrupted while it changed the store had other inputs; it is finished now, and nothing else was added",
         )
-        .with_hint("run this command without --resume")),
+        .with_hint("check the sizes of the store before you run this command without --resume")),
         Earlier::Nothing => {
             Err(refused("nothing to resume: an earlier run has finished, or has not begun")
-                .with_hint("check the sizes of the store, then run again without --resume"))
+                .with_hint("check the sizes of the store before you run the command without --resume"))
         }
     }
 }

@@ -7,7 +7,7 @@ use trundle::lowering::{AxisMap, Layer, Move};
 use trundle::tuning::{self, Used};
 use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan, Shape};
 use trundle_disk::{Job, TensorJob, Wanted};
-use trundle_formats::{Header, Order, Shown};
+use trundle_formats::{ChunkedTensor, Header, Order, Shown};
 
 use crate::addition;
 use crate::decide::{Decided, Decision};
@@ -269,7 +269,18 @@ impl MovedTensor<'_> {
     pub fn title(&self) -> String {
         let (name, element) = (Shown(&self.inputs[0].name), self.inputs[0].element.name());
         let from: Vec<String> = self.inputs.iter().map(|input| input.shape.to_string()).collect();
-        format!("{name}: {element} {} to {}", from.join(", "), self.tensor.out_shape())
+        format!("{name}: {element} {} to {}", from.join(", "), self.out_shape())
+    }
+
+    /// Returns the shape of the result of the operators, which can be a part of an existing array.
+    fn out_shape(&self) -> Shape {
+        let place = self.tensor.chunked().and_then(ChunkedTensor::place);
+        let sizes = place.map(|place| {
+            let ends = place.begin.iter().zip(&place.end);
+            ends.map(|(begin, end)| end - begin).collect::<Vec<_>>()
+        });
+        let part = sizes.and_then(|sizes| Shape::new(sizes).ok());
+        part.unwrap_or_else(|| self.tensor.out_shape().clone())
     }
 
     /// Combines the tensor, its operators, and the fields of `plan` in a JSON object.
@@ -281,7 +292,7 @@ impl MovedTensor<'_> {
         if !self.chain.is_map() {
             report["others"] = self.inputs[1..].iter().map(|other| header_report(other)).collect();
         }
-        report["out_shape"] = json!(self.tensor.out_shape().sizes());
+        report["out_shape"] = json!(self.out_shape().sizes());
         report["chain"] = self.operators().into();
         add(&mut report, plan);
         report
@@ -296,8 +307,8 @@ impl MovedTensor<'_> {
         let MovedTensor { inputs, tensor, chain, .. } = self;
         let width = tensor.element().width();
         let dst = match tensor.out_order() {
-            Order::RowMajor => Layout::row_major(tensor.out_shape(), width.units())?,
-            Order::ColumnMajor => Layout::column_major(tensor.out_shape(), width.units())?,
+            Order::RowMajor => Layout::row_major(&self.out_shape(), width.units())?,
+            Order::ColumnMajor => Layout::column_major(&self.out_shape(), width.units())?,
         };
         let layouts = inputs.iter().map(|input| input.layout()).collect::<Result<Vec<_>, _>>()?;
         if chain.is_map() {

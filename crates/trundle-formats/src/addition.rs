@@ -9,9 +9,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::file_identity::{id_of, is_same_disk};
+use crate::file_identity::id_of;
 use crate::file_lock::{Kind, open_locked};
 use crate::format::FolderFormat;
 use crate::leftover::{LeftoverState, leftovers};
@@ -30,28 +29,45 @@ pub(crate) const ENDING: &str = "append";
 pub(crate) const CHUNKS: &str = "chunks";
 const RECORD: &str = "record.json";
 
-/// Metadata objects of a Zarr store.
-const V3: &str = "zarr.json";
-const V2_GROUP: &str = ".zgroup";
-const V2_CONSOLIDATED: &str = ".zmetadata";
+/// The name in the store of an empty file that is moved there and back.
+const TRIAL: &str = ".trundle-trial";
 
 /// The record in the hidden folder of an addition.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The text that identifies the request.
     request: String,
-    /// The [identifier](id_of) of the store's folder, if the system reports one.
-    store: Option<String>,
     /// The metadata objects of the arrays and of the groups that change, in the order in which they are replaced.
     changed: Vec<Changed>,
 }
 
-/// A metadata object: its key, and its text before and after.
+/// A metadata object.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Changed {
-    pub(crate) key: String,
-    pub(crate) before: String,
-    pub(crate) after: String,
+    key: String,
+    /// The [identifier](id_of) of its folder, if the system reports one.
+    folder: Option<String>,
+    before: String,
+    after: String,
+}
+
+impl Changed {
+    #[cfg(feature = "zarr")]
+    pub(crate) fn new(store: &Path, key: String, [before, after]: [String; 2]) -> Changed {
+        Changed { folder: id_of(folder_of(&store.join(&key))), key, before, after }
+    }
+
+    /// Checks that the object has its old text, or its new one if `is_moved` is true, and is in the same folder.
+    fn check(&self, store: &Path, is_moved: bool) -> Result<(), Problem> {
+        let path = store.join(&self.key);
+        let found = fs::read(&path).map_err(Problem::reading)?;
+        let is_same = found == self.before.as_bytes() || is_moved && found == self.after.as_bytes();
+        let folder = id_of(folder_of(&path));
+        if is_same && (self.folder == folder || self.folder.is_none() || folder.is_none()) {
+            return Ok(());
+        }
+        Err(Problem::ChangedStore(Shown(&self.key).to_string()))
+    }
 }
 
 /// The state of an addition that an earlier run began.
@@ -69,8 +85,8 @@ pub enum Earlier {
 
 impl Record {
     #[cfg(feature = "zarr")]
-    pub(crate) fn new(request: &str, store: &Path, changed: Vec<Changed>) -> Record {
-        Record { request: request.to_owned(), store: id_of(store), changed }
+    pub(crate) fn new(request: &str, changed: Vec<Changed>) -> Record {
+        Record { request: request.to_owned(), changed }
     }
 
     #[cfg(feature = "zarr")]
@@ -81,25 +97,18 @@ impl Record {
     }
 
     fn read(folder: &Path) -> Result<Record, Problem> {
-        let text = fs::read(folder.join(RECORD)).map_err(Problem::reading)?;
-        serde_json::from_slice(&text).map_err(|error| Problem::Malformed(error.to_string()))
+        let path = folder.join(RECORD);
+        let text = fs::read(&path).map_err(Problem::reading)?;
+        serde_json::from_slice(&text).map_err(|error| {
+            let path = path.display().to_string();
+            let remedy = "\"trundle clean --force FOLDER\" removes it";
+            Problem::Malformed(format!("{}: {error}; {remedy}", Shown(&path)))
+        })
     }
 
-    /// Checks that no other store has replaced the store, and that each metadata object has its old text, or its new one
-    /// if `is_begun` is true.
-    fn check(&self, store: &Path, is_begun: bool) -> Result<(), Problem> {
-        if let (Some(own), Some(found)) = (&self.store, id_of(store))
-            && *own != found
-        {
-            return Err(Problem::ChangedStore("the store was replaced".to_owned()));
-        }
-        for Changed { key, before, after } in &self.changed {
-            let found = fs::read(store.join(key)).map_err(Problem::reading)?;
-            if found != before.as_bytes() && !(is_begun && found == after.as_bytes()) {
-                return Err(Problem::ChangedStore(format!("{} was changed", Shown(key))));
-            }
-        }
-        Ok(())
+    /// Checks the metadata objects with [`Changed::check`].
+    fn check(&self, store: &Path, is_moved: bool) -> Result<(), Problem> {
+        self.changed.iter().try_for_each(|changed| changed.check(store, is_moved))
     }
 }
 
@@ -121,24 +130,19 @@ pub(crate) fn destination(
         Ok(_) => return Err(Problem::unsupported(only)),
     }
     let store = find_folder_destination(path, true, folder)?;
-    check_groups(&store)?;
+    check_outermost(&store, folder.is_one)?;
     Ok((store, folder))
 }
 
-/// Checks that no group above the store has consolidated metadata, which would keep the old shapes.
-fn check_groups(store: &Path) -> Result<(), Problem> {
-    let store = std::path::absolute(store).map_err(Problem::reading)?;
-    let is_group = |folder: &&Path| [V3, V2_GROUP].iter().any(|name| folder.join(name).exists());
-    let is_listing = |group: &Path| {
-        let text = fs::read(group.join(V3)).unwrap_or_default();
-        let document: Value = serde_json::from_slice(&text).unwrap_or_default();
-        document["consolidated_metadata"].is_object() || group.join(V2_CONSOLIDATED).exists()
-    };
-    match store.ancestors().skip(1).take_while(is_group).find(|group| is_listing(group)) {
+/// Checks that no other store contains this one. Two runs must not change one array under two names, and consolidated
+/// metadata above an array would keep the old shape.
+fn check_outermost(store: &Path, is_one: fn(&Path) -> bool) -> Result<(), Problem> {
+    let store = fs::canonicalize(store).map_err(Problem::reading)?;
+    match store.ancestors().skip(1).filter(|folder| is_one(folder)).last() {
         None => Ok(()),
-        Some(group) => Err(Problem::Unsupported(format!(
-            "the group {} lists the shape of this array in its consolidated metadata: name the group as the output",
-            Shown(&group.display().to_string())
+        Some(outer) => Err(Problem::Unsupported(format!(
+            "is in the Zarr store {}: give this store as the output, and name the tensor like the array",
+            Shown(&outer.display().to_string())
         ))),
     }
 }
@@ -221,32 +225,50 @@ fn folders(store: &Path, ending: &'static str) -> Result<impl Iterator<Item = Pa
 pub(crate) fn finish(folder: &TemporaryFolder, tag: &str, store: &Path) -> Result<(), Problem> {
     let record = Record::read(folder.path())?;
     record.check(store, false)?;
-    check_disk(&folder.path().join(CHUNKS), store, folder.path())?;
+    check_moves(&folder.path().join(CHUNKS), store, folder.path())?;
     let complete = folder_of(store).join(TemporaryName::of(tag, ENDING));
     rename(folder.path(), &complete).map_err(renaming)?;
     sync_folder(folder_of(store));
     publish(&complete, &record, store)
 }
 
-/// Checks that the folders of the store to which chunks are moved are on the disk of `own`.
-fn check_disk(from: &Path, to: &Path, own: &Path) -> Result<(), Problem> {
-    if to.exists() && !is_same_disk(to, own) {
-        let folder = Shown(&to.display().to_string()).to_string();
-        return Err(Problem::Unsupported(format!("{folder} is on another disk than the store")));
+/// Checks that files can be moved from `own` into the folders of the store that get chunks, and back.
+fn check_moves(from: &Path, to: &Path, own: &Path) -> Result<(), Problem> {
+    if to.exists() {
+        let (trial, moved) = (own.join("trial"), to.join(TRIAL));
+        File::create(&trial).map_err(creating)?;
+        let tried = fs::rename(&trial, &moved).and_then(|()| fs::rename(&moved, &trial));
+        tried.map_err(|source| {
+            let folder = to.display().to_string();
+            let source = io::Error::new(source.kind(), format!("{}: {source}", Shown(&folder)));
+            Problem::Io { doing: "move the new chunks into the store", source }
+        })?;
     }
     for entry in fs::read_dir(from).map_err(Problem::reading)? {
         let entry = entry.map_err(Problem::reading)?;
         if entry.file_type().map_err(Problem::reading)?.is_dir() {
-            check_disk(&entry.path(), &to.join(entry.file_name()), own)?;
+            check_moves(&entry.path(), &to.join(entry.file_name()), own)?;
         }
     }
     Ok(())
 }
 
+/// Returns whether a folder or a folder below it contains a file.
+fn has_files(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() || has_files(&entry.path())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Moves the chunks of a complete addition into the store, then its metadata, and removes it.
 fn publish(complete: &Path, record: &Record, store: &Path) -> Result<(), Problem> {
-    record.check(store, true)?;
     let chunks = complete.join(CHUNKS);
+    let is_moved = !chunks.is_dir() || !has_files(&chunks).map_err(Problem::reading)?;
+    record.check(store, is_moved)?;
     let mut touched = Vec::new();
     if chunks.is_dir() {
         move_below(&chunks, store, &mut touched).map_err(renaming)?;
@@ -255,7 +277,7 @@ fn publish(complete: &Path, record: &Record, store: &Path) -> Result<(), Problem
     let folder = File::open(store).ok();
     folder.as_ref().map_or(Ok(()), sync_below).map_err(Problem::writing)?;
     touched.iter().for_each(|folder| sync_folder(folder));
-    for Changed { key, after, .. } in &record.changed {
+    for Changed { key, after, .. } in record.changed.iter().filter(|own| own.before != own.after) {
         let (new, path) = (complete.join("metadata"), store.join(key));
         if fs::read(&path).is_ok_and(|found| found == after.as_bytes()) {
             continue;

@@ -76,7 +76,7 @@ pub enum Problem {
     #[error("an earlier --append or --region was interrupted while it changed the store")]
     HalfAdded,
     /// The store was changed after a run had begun to add to it.
-    #[error("{0} after --append or --region had read it")]
+    #[error("{0} was changed or replaced after --append or --region had read it")]
     ChangedStore(String),
     /// Another process uses the temporary file of the same output.
     #[error("is being written by another process")]

@@ -83,11 +83,6 @@ pub(crate) fn is_same_file(path: &Path, other: &Path) -> bool {
     of_path(path).is_ok_and(|own| of_path(other).is_ok_and(|other| own == other))
 }
 
-/// Returns whether two paths lead to files or folders on the same disk.
-pub(crate) fn is_same_disk(path: &Path, other: &Path) -> bool {
-    of_path(path).is_ok_and(|own| of_path(other).is_ok_and(|other| own.0 == other.0))
-}
-
 /// Returns an identifier of the file or folder at `path` that no earlier one at that path had.
 ///
 /// On Unix, it includes the creation time, because inode numbers are reused. Returns `None` if the system does not

@@ -84,8 +84,12 @@ fn a_region_is_replaced_and_the_rest_stays() {
 #[test]
 fn a_plan_lists_the_chunks() {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
-    let text = dir.run("plan convert new.npy -o all.zarr --append 0").done().text();
+    let plan = "plan convert new.npy -o all.zarr --append 0";
+    let text = dir.run(plan).done().text();
+    dir.run(&format!("{plan} --verbose")).done();
     assert!(text.contains("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n"), "{text}");
+    let text = dir.run(&format!("{plan} --json")).done().text();
+    assert!(text.contains("\"out_shape\":[4,4]"), "{text}");
     let report = dir.run("convert new.npy -o all.zarr --append 0 --json").done().json();
     let output = &report["outputs"][0];
     assert_eq!((&output["shape"], &output["shape_before"]), (&json!([9, 4]), &json!([5, 4])));
@@ -118,9 +122,7 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     dir.write("wide.npy", &Tensor::counting(&[2, 5]).file(npy::PLAIN));
     dir.write("list.npy", &Tensor::list(&[1, 2]).file(npy::PLAIN));
     fs::create_dir(dir.path("empty.zarr")).unwrap();
-    for (group, times) in
-        [("group.zarr", 5), ("more.zarr", 2), ("text.zarr", 5), ("listed.zarr", 5)]
-    {
+    for (group, times) in [("group.zarr", 5), ("more.zarr", 2), ("text.zarr", 5)] {
         write_group(&dir.path(group), times);
     }
     // trundle cannot decode this array.
@@ -128,9 +130,13 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     let notes = dir.path("text.zarr/notes/zarr.json");
     let text = fs::read_to_string(&notes).unwrap();
     fs::write(notes, text.replace("\"bytes\"", "\"unknown\"")).unwrap();
-    let listed = json!({ "metadata": {}, "kind": "inline", "must_understand": false });
-    let listed = json!({ "zarr_format": 3, "node_type": "group", "consolidated_metadata": listed });
-    fs::write(dir.path("listed.zarr/zarr.json"), listed.to_string()).unwrap();
+    // Its arrays have no names for their axes.
+    write_store(&dir.path("plain.zarr/a"), &Tensor::counting(&[5, 4]), &[5, 4], |_| false);
+    write_store(&dir.path("plain.zarr/b"), &Tensor::counting(&[3]), &[3], |_| false);
+    fs::copy(dir.path("group.zarr/zarr.json"), dir.path("plain.zarr/zarr.json")).unwrap();
+    dir.write("a.npy", &Tensor::counting(&[2, 4]).file(npy::PLAIN));
+    dir.write("b.npy", &Tensor::counting(&[2]).file(npy::PLAIN));
+    dir.run("convert plain.zarr -o both.npz").done();
     refused_as_listed(&dir, include_str!("refusals/append.txt"));
     has(&dir, &Tensor::counting(&[5, 4]));
     #[cfg(unix)]
@@ -146,8 +152,12 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     dir.run("convert new.npy -o all.zarr --append 0").done();
     has(&dir, &Tensor::counting(&[9, 4]));
     dir.run("convert more.zarr -o group.zarr --append time").done();
-    dir.run("convert group.zarr --tensor t2m --only -o out.npy --force").done();
-    assert_eq!(Tensor::read(&dir.read("out.npy"), 2).shape, [7, 4]);
+    dir.run("convert a.npy -o plain.zarr --append 0").done();
+    for (tensor, sizes) in [("group.zarr --tensor t2m", [7, 4]), ("plain.zarr --tensor a", [7, 4])]
+    {
+        dir.run(&format!("convert {tensor} --only -o out.npy --force")).done();
+        assert_eq!(Tensor::read(&dir.read("out.npy"), 2).shape, sizes);
+    }
 }
 
 const APPEND: &str = "convert new.npy -o all.zarr --append 0";
@@ -156,12 +166,12 @@ const REGION: &str = "convert new.npy -o all.zarr --region 0=1:5";
 /// Returns a folder with a store that a run has changed only in part, because a folder had the name of a chunk.
 fn interrupted(args: &str, chunk: &str) -> Workdir {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
+    dir.write("other.npy", &Tensor::counting(&[5, 4]).file(npy::PLAIN));
     let chunk = dir.path("all.zarr/c").join(chunk);
     let _ = fs::remove_file(&chunk);
     fs::create_dir_all(chunk.join("in the way")).unwrap();
     dir.run(args).refused(1, "cannot move the new chunks into the store (--resume continues)");
     fs::remove_dir_all(&chunk).unwrap();
-    dir.write("other.npy", &Tensor::counting(&[5, 4]).file(npy::PLAIN));
     dir
 }
 
@@ -189,7 +199,24 @@ fn what_was_interrupted_is_finished_once() {
 
     let dir = interrupted(APPEND, "2/0");
     let other = "convert other.npy -o all.zarr --append 0";
-    dir.run(&format!("{other} --resume")).refused(3, "another command[..]nothing else was added");
+    dir.run(&format!("{other} --resume")).refused(3, "had other inputs[..]nothing else was added");
+    has(&dir, &whole);
+
+    // A stream is never the same as before.
+    let dir = interrupted("convert other.npy -o all.zarr --append 0", "2/0");
+    let piped = dir.run_on(&dir.read("other.npy"), "convert - -o all.zarr --append 0 --resume");
+    piped.refused(3, "had other inputs");
+
+    // Another program may append as many rows.
+    let dir = interrupted(APPEND, "2/0");
+    let path = dir.path("all.zarr/zarr.json");
+    let document = fs::read_to_string(&path).unwrap();
+    let record = fs::read(left(&dir, ".append").unwrap().join("record.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    fs::write(&path, record["changed"][0]["after"].as_str().unwrap()).unwrap();
+    dir.run(&format!("{APPEND} --resume")).refused(3, "was changed or replaced");
+    fs::write(&path, document).unwrap();
+    dir.run(&format!("{APPEND} --resume")).done();
     has(&dir, &whole);
 
     // A run that was killed after it had removed its record has nothing left to do.
@@ -217,6 +244,25 @@ fn another_store_in_its_place_is_left_alone() {
     dir.run(REGION).refused(1, "was interrupted");
     dir.run("clean . --force").done();
     has(&dir, &other);
+}
+
+#[test]
+fn a_chunk_that_trundle_cannot_decode_is_compared_on_both_sides() {
+    let dir = Workdir::new();
+    for (group, times) in [("all.zarr", 3), ("new.zarr", 2)] {
+        write_group(&dir.path(group), times);
+        write_array(&dir.path(group), "text", &Tensor::counting(&[4]), "lat");
+        let path = dir.path(group).join("text/zarr.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("\"bytes\"", "\"unknown\"")).unwrap();
+    }
+    let chunk = dir.path("new.zarr/text/c/0");
+    let bytes = fs::read(&chunk).unwrap();
+    fs::remove_file(&chunk).unwrap();
+    let append = "convert new.zarr -o all.zarr --append time";
+    dir.run(append).refused(3, "\"text\" differs from the array in the store");
+    fs::write(chunk, bytes).unwrap();
+    dir.run(append).done();
 }
 
 /// A kill at any moment leaves the old array, or the new one, and `--resume` makes it the new one.

@@ -426,7 +426,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
         let left = left();
         if signal == Signal::INT {
             let said = String::from_utf8(ended.stderr).unwrap();
-            assert!(said.starts_with("stopped; the unfinished store was removed"), "{said}");
+            assert!(said.starts_with("stopped; the unfinished output was removed"), "{said}");
             assert_eq!(left, [Value::Null; 0]);
             assert_eq!(dir.contents().len(), 1);
             continue;

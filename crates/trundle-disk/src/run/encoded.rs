@@ -19,7 +19,8 @@ const COMPARED_BYTES: u64 = 64 << 10;
 
 impl Executor<'_> {
     /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that do not exist in the source
-    /// are not written. With `verify`, chunks that cannot be decoded are then read back and compared.
+    /// are not written. With `verify`, chunks that cannot be decoded are then read back and compared. Chunks of a tensor
+    /// that exists in the output are only compared.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,
@@ -27,23 +28,30 @@ impl Executor<'_> {
         some: Option<Range<usize>>,
     ) -> Result<(), Error> {
         let Context { job, target, path, options, .. } = self.context;
-        let to = job.skeleton.data_offsets()[tensor];
-        self.each_encoded(tensor, sources, ("copying", some.clone()), |chunk, index| {
+        let (to, of) = (job.skeleton.data_offsets()[tensor], &job.tensors[tensor]);
+        let is_there = of.chunked().is_some_and(|chunked| chunked.place().is_some());
+        let copied = if is_there { Some(0..0) } else { some.clone() };
+        self.each_encoded(tensor, sources, ("copying", copied), |chunk, index| {
             let Some(chunk) = chunk else { return Ok(()) };
             let copied = target.write_encoded_chunk(to, index, chunk);
             copied.map_err(|error| self.context.writing(error))
         })?;
-        let of = &job.tensors[tensor];
-        if !options.verify || !of.is_undecoded() {
+        if !(options.verify || is_there) || !of.is_undecoded() {
             return Ok(());
         }
         target.sync().map_err(|error| self.context.writing(error))?;
         self.each_encoded(tensor, sources, ("verifying", some), |chunk, index| {
             let written = target.encoded_chunk(to, index).map_err(reading(path))?;
-            match is_same(chunk, written).map_err(reading(path))? {
-                true => Ok(()),
-                false => {
-                    let name = Shown(of.name());
+            let name = Shown(of.name());
+            match (is_same(chunk, written).map_err(reading(path))?, is_there) {
+                (true, _) => Ok(()),
+                (false, true) => {
+                    let what = format!(
+                        "\"{name}\" differs from the array in the store, or is stored differently"
+                    );
+                    Err(self.context.writing(io::Error::new(io::ErrorKind::InvalidData, what)))
+                }
+                (false, false) => {
                     let what = format!("the output of \"{name}\" differs from its input");
                     Err(Error::of(path.display(), Problem::Different(what)))
                 }
