@@ -332,12 +332,15 @@ fn find(axis: &Axis, header: &Header) -> Result<Option<usize>, Failure> {
     }
 }
 
+/// The first and last index of an array along each axis of a request; `None` for an axis that it does not have.
+type Ranges = Vec<Option<Range<usize>>>;
+
 /// The arrays to which tensors are added.
 #[derive(Default)]
 struct Added<'a> {
     names: BTreeSet<&'a str>,
-    /// For each group, the name of an array, and the first and last index along each axis of the request.
-    groups: BTreeMap<&'a str, (&'a str, Vec<Option<Range<usize>>>)>,
+    /// For each group, the name of its first array, and the ranges of all its arrays.
+    groups: BTreeMap<&'a str, (&'a str, Ranges)>,
 }
 
 impl<'a> Added<'a> {
@@ -348,7 +351,7 @@ impl<'a> Added<'a> {
             let at = find(axis, header)?;
             Ok(at.map(|at| place.begin[at]..place.end[at]))
         };
-        let own: Vec<_> = axes_of(request).into_iter().map(range).collect::<Result<_, _>>()?;
+        let own: Ranges = axes_of(request).into_iter().map(range).collect::<Result<_, _>>()?;
         self.names.insert(&header.name);
         let entry = self.groups.entry(group_of(&header.name));
         let (other, known) = entry.or_insert((&header.name, vec![None; own.len()]));

@@ -112,6 +112,7 @@ impl Source {
         Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
     }
 
+    #[cfg(feature = "zarr")]
     pub(crate) fn of_blob(bytes: Arc<dyn Blob>) -> Source {
         let input = Input::Blob(bytes);
         Source { name: String::new(), files: Vec::new(), beside: None, input, position: 0 }
