@@ -28,7 +28,7 @@ pub(crate) enum NewFolder<'a> {
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
     /// A bucket. The list of written files is there if several processes write to the store, one of which has created
     /// it.
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "zarr")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
 

@@ -42,7 +42,9 @@ mod alike;
 mod annotations;
 mod attributes;
 mod blob;
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
+pub mod bucket;
+#[cfg(feature = "zarr")]
 mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
@@ -82,7 +84,7 @@ mod remote_objects;
 mod rename;
 mod safetensors;
 mod shared;
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 mod shared_bucket;
 mod shared_folder;
 mod shared_lock;
@@ -127,7 +129,7 @@ pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary
 pub use temporary_name::TemporaryName;
 pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
-pub use url::is_url;
+pub use url::{is_registered, is_url};
 pub use write::{NamedTensor, check_output, stage, write};
 
 /// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine). All

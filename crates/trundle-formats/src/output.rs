@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use std::sync::Arc;
 
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 use crate::file_identity::is_same_file;
@@ -17,7 +17,7 @@ use crate::names::folder_of;
 use crate::names::refused_by_windows;
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
-#[cfg(not(feature = "remote"))]
+#[cfg(not(feature = "zarr"))]
 use crate::url::no_remote;
 use crate::url::{check_url, not_written, url_of};
 use crate::{
@@ -48,7 +48,7 @@ enum Target {
     Replace(TemporaryFile, PathBuf),
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "zarr")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
@@ -88,11 +88,11 @@ impl Output {
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             if let Some(url) = url_of(path) {
                 return BucketOutput::check(url, overwrite);
             }
-            #[cfg(not(feature = "remote"))]
+            #[cfg(not(feature = "zarr"))]
             if url_of(path).is_some() {
                 return Err(no_remote());
             }
@@ -123,12 +123,12 @@ impl Output {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             if let Some(url) = url_of(path) {
                 let tag = Output::new_tag(path);
                 return Ok(Target::Bucket(BucketOutput::begin(url, overwrite, &tag)?, folder));
             }
-            #[cfg(not(feature = "remote"))]
+            #[cfg(not(feature = "zarr"))]
             if url_of(path).is_some() {
                 return Err(no_remote());
             }
@@ -207,7 +207,7 @@ impl Output {
             Target::Folder(folder, _, format) => {
                 (format.begin)(NewFolder::Alone(folder.path()), skeleton)
             }
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, format) => {
                 (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
             }
@@ -251,7 +251,7 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) => folder.sync(),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Ok(()),
             Target::Special(_) | Target::Stdout(_) => Ok(()),
         };
@@ -300,7 +300,7 @@ impl Target {
                 sync_folder(folder_of(&destination));
                 return Ok(());
             }
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
@@ -336,7 +336,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
@@ -347,7 +347,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) => Ok(()),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use trundle_remote::New;
-use trundle_zarr::{ByteRange, ObjectStore};
+use trundle_zarr::{ByteRange, Object, ObjectStore};
 
-use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
+use crate::bucket::UNFINISHED;
+use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES};
 use crate::format::{FolderFormat, NewFolder};
 use crate::shared::{Shared, WrittenFiles};
 use crate::url::not_written;
@@ -74,7 +74,7 @@ impl Shared for SharedBucket {
 
     /// Tasks that write to a bucket share no files.
     fn work_file(&self, _: &str) -> io::Result<File> {
-        let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
+        let why = "tasks write to a bucket or a store of zarr-python in one pass only: use more memory or larger chunks";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
@@ -85,7 +85,7 @@ impl Shared for SharedBucket {
     }
 
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.output.objects.remote.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
+        self.output.objects.write(&note(name), Object::Bytes(text.as_bytes().into())).map(drop)
     }
 
     /// Does nothing. Stores in a bucket are never removed automatically, because no lock shows whether they are in use.
@@ -95,7 +95,7 @@ impl Shared for SharedBucket {
 
     fn unnote(&self, name: &str) {
         // It is not an error if there was no such note.
-        let _ = self.output.objects.remote.remove(&note(name));
+        let _ = self.output.objects.remove(&note(name));
     }
 
     /// Does nothing: completed requests are durable.

@@ -59,7 +59,6 @@ impl NewStore {
             NewFolder::Shared { folder, made_in, written } => {
                 (Arc::new(Folder::shared(folder, made_in)), beside(folder), Some(written))
             }
-            #[cfg(feature = "remote")]
             NewFolder::Bucket(output, written) => (output, std::env::temp_dir(), written),
         };
         let is_group = skeleton.chunked().all(|tensor| !tensor.path.is_empty());
