@@ -129,7 +129,7 @@ pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary
 pub use temporary_name::TemporaryName;
 pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
-pub use url::{is_registered, is_url};
+pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};
 
 /// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine). All

@@ -24,7 +24,8 @@ pub fn is_url(path: &Path) -> bool {
 }
 
 /// Returns whether a path is the address of a store that the calling program has registered.
-pub fn is_registered(path: &Path) -> bool {
+#[cfg(feature = "zarr")]
+pub(crate) fn is_registered(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with(REGISTERED))
 }
 

@@ -15,7 +15,7 @@ use trundle_files::failure::{Failure, Hint, Setting, SystemError};
 use trundle_files::numbers::memory;
 use trundle_files::request::{Operators, Request, Work};
 use trundle_files::tasks::{Joined, PlanFile};
-use trundle_formats::{Shown, is_registered};
+use trundle_formats::Shown;
 
 use crate::error::system_error;
 use crate::run::{BETWEEN_ASKS, handles_signals, signals};
@@ -53,6 +53,7 @@ fn raised(failure: &Failure) -> PyErr {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
+    format: Option<String>,
     chunks: Option<String>,
     shards: Option<String>,
     codec: Option<String>,
@@ -93,10 +94,7 @@ pub(crate) fn plan_tasks(
     };
     let mut request = Request::new(vec![src], Work::chain(operators));
     request.tensor = options.tensor;
-    // A registered store has no extension.
-    if is_registered(&dst) {
-        request.output.format = value("dst", Some(&"zarr".to_owned()), str::parse)?;
-    }
+    request.output.format = value("format", options.format.as_ref(), str::parse)?;
     request.output.path = Some(dst);
     request.output.chunks = value("chunks", options.chunks.as_ref(), str::parse)?;
     request.output.shards = value("shards", options.shards.as_ref(), str::parse)?;

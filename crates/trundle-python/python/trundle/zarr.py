@@ -183,6 +183,8 @@ def plan(
         if target.startswith(f"{source}/"):
             raise ValueError("dst is within src: choose another path or store")
     options = {
+        # The name of a store may have no extension.
+        "format": None if _store(dst)[0] is None else "zarr",
         "chunks": _sizes(chunks),
         "shards": _sizes(shards),
         "codec": codec,
@@ -423,7 +425,8 @@ def _check_executor(executor: Any, *stores: str | None) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     name = next(filter(None, stores), None)
-    if executor is None or name is None or type(executor) is ThreadPoolExecutor:
+    is_here = isinstance(executor, ThreadPoolExecutor) and "Interpreter" not in type(executor).__name__
+    if executor is None or name is None or is_here:
         return
     raise ValueError(
         f"executor is a {type(executor).__name__}, but a {name} exists only in this process: use workers=N instead, or the path or URL of the store"
