@@ -16,9 +16,9 @@ use crate::url::REGISTERED;
 /// The prefix of the keys that exist only in an unfinished store.
 pub const UNFINISHED: &str = ".trundle-unfinished";
 
-/// Objects that can be listed, created and removed.
+/// An object store in which an output can be written: its objects can be listed, created and removed.
 pub trait Bucket: ObjectStore {
-    /// Returns whether there is no object.
+    /// Returns whether the store has no objects.
     ///
     /// # Errors
     /// If the objects cannot be listed.
@@ -54,7 +54,7 @@ pub trait Bucket: ObjectStore {
     /// If the objects cannot be listed or removed.
     fn remove_below(&self, path: &str, kept: &str) -> io::Result<()>;
 
-    /// Returns whether the objects can be listed and written. Those of an HTTP server can only be read.
+    /// Returns whether the objects can be listed and written. An HTTP server allows neither.
     fn is_listed(&self) -> bool {
         true
     }
@@ -64,8 +64,8 @@ pub trait Bucket: ObjectStore {
         false
     }
 
-    /// Checks that no read request has failed since the store was opened. Opening an array reports such a failure as a
-    /// property of the array.
+    /// Checks that no read request has failed since the store was opened. Without this check, an array whose metadata
+    /// could not be read would count as malformed.
     ///
     /// # Errors
     /// The error of the first request that failed.

@@ -45,7 +45,7 @@ impl StoreAddress {
 }
 
 impl PythonStore {
-    /// Calls a method of the `StoreObjects`. The caller does not hold the GIL, and the method releases it while it waits.
+    /// Calls a method of the `StoreObjects`, which releases the GIL while it waits.
     fn call<T>(&self, method: &str, arguments: impl for<'py> PyCallArgs<'py>) -> io::Result<T>
     where
         T: for<'a, 'py> FromPyObject<'a, 'py>,
@@ -70,13 +70,13 @@ fn failed(error: &PyErr) -> io::Error {
 }
 
 impl ObjectStore for PythonStore {
-    /// The tag is empty, because stores of zarr-python do not tell whether an object of the same size was replaced.
+    /// The tag is empty: a store of zarr-python cannot detect that an object was replaced by one of the same size.
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         let bytes: Option<u64> = self.call("size", (key,))?;
         Ok(bytes.map(|bytes| Stat { bytes, modified: None, tag: Some(String::new()) }))
     }
 
-    /// The limit is checked after the read: many stores would read the object to tell its size.
+    /// Checks the limit after a read of the whole object, because many stores read the object to return its size.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
         let expected = match part {
             ByteRange::All => None,
@@ -118,7 +118,7 @@ impl ObjectStore for PythonStore {
         Ok(names.into_iter().map(|name| Below { name, is_link: false }).collect())
     }
 
-    /// Chunks are held in memory, as those of a server are.
+    /// Chunks are held in memory, like the chunks of a server.
     fn is_remote(&self) -> bool {
         true
     }

@@ -213,6 +213,23 @@ def test_a_source_that_fails_is_an_error(workers, methods):
     assert failures > 12
 
 
+def test_no_array_of_a_group_that_fails_is_left_out():
+    store = MemoryStore()
+    group = zarr.create_group(store)
+    for name in "abc":
+        group.create_array(name, shape=(4,), chunks=(2,), dtype="u1")[...] = 7
+    for left in range(200):
+        target = MemoryStore()
+        try:
+            trundle.zarr.apply(Faulty(store, {"get", "exists", "list_dir"}, left), "flip(0)", target)
+        except OSError as error:
+            assert "no connection" in str(error) and not keys(target)
+            continue
+        assert [read(target, name).tolist() for name in "abc"] == [[7] * 4] * 3
+        break
+    assert 40 < left < 199
+
+
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_destination_that_fails_is_left_empty(workers):
     for left in range(100):
@@ -407,6 +424,8 @@ def test_icechunk():
     assert (read(there, "moved") == moved(X)).all()
     with pytest.raises(ValueError, match="IcechunkStore that is read-only"):
         trundle.zarr.apply(there, "", there)
+    with pytest.raises(FileNotFoundError, match="zarr.json"):
+        trundle.zarr.apply(StorePath(there, "none"), "", MemoryStore())
     other = icechunk.Repository.create(icechunk.in_memory_storage()).writable_session("main")
     trundle.zarr.apply(there, CHAIN, other.store, tensor="x", chunks={"t": -1})
     other.commit("all")

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::time::SystemTime;
 
-/// Objects by key: paths below the root of the store, with slashes between their components. Folders and buckets
-/// implement it.
+/// Objects by key: paths below the root of the store, with slashes between their components. Folders, buckets
+/// and stores of zarr-python implement it.
 pub trait ObjectStore: Debug + Send + Sync {
     /// Returns the size and the time of an object; `None` if it does not exist, such as a chunk that was never written.
     ///

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from zarr.abc.store import RangeByteRequest, Store, SuffixByteRequest
-from zarr.core.buffer import cpu
-from zarr.core.sync import _get_loop
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.abc.store import (  # type: ignore[import-not-found, unused-ignore]
+    RangeByteRequest,
+    Store,
+    SuffixByteRequest,
+)
+from zarr.core.buffer import cpu  # type: ignore[import-not-found, unused-ignore]
+from zarr.core.sync import _get_loop  # type: ignore[import-not-found, unused-ignore]
+from zarr.storage import MemoryStore, WrapperStore  # type: ignore[import-not-found, unused-ignore]
 
 from . import _trundle  # type: ignore[attr-defined]
 
@@ -22,10 +27,10 @@ _METADATA = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 
 
 class StoreObjects:
-    """The objects below a path of a store, by key.
+    """The objects below a path of a store, by key. Rust code calls the methods, from several threads.
 
-    Threads without an event loop call the methods, which wait while the thread of zarr-python's event loop runs the
-    methods of the store. The objects of an unfinished output that are not a part of it are in memory.
+    Each method waits until the thread of zarr-python's event loop has run the methods of the store. Notes about an
+    unfinished output are kept in memory, so that the store contains only the output.
     """
 
     def __init__(self, store: Store, path: str) -> None:
@@ -37,7 +42,7 @@ class StoreObjects:
         while isinstance(store, WrapperStore):
             store = store._store
         self.needs_metadata_first = type(store).__module__.startswith("icechunk.")
-        """Whether the store refuses chunks of unknown arrays. Nobody sees changes before the user commits them."""
+        """Whether the store refuses chunks of unknown arrays. Other readers see changes only after a commit."""
 
     def _wait(self, coroutine: Any) -> Any:
         future = asyncio.run_coroutine_threadsafe(coroutine, _get_loop())
@@ -76,16 +81,17 @@ class StoreObjects:
         return self._call(store, "exists", key)
 
     def size(self, key: str) -> int | None:
+        """Returns the size of an object in bytes; None if it does not exist."""
         store, full = self._at(key)
         try:
             size = self._call(store, "getsize", full)
-        except FileNotFoundError:
+            # Icechunk returns 0 for a missing chunk, and raises KeyError for metadata of version 2.
+            return size if size or self._exists(key) else None
+        except (FileNotFoundError, KeyError):
             return None
-        # The size of a missing object is 0 in Icechunk.
-        return size if size or self._exists(key) else None
 
     def get(self, key: str, start: int | None = None, length: int | None = None) -> bytes | None:
-        """Returns the object, `length` bytes from `start`, or the last `length` bytes."""
+        """Returns an object, or `length` bytes from `start`, or the last `length` bytes; None if it does not exist."""
         store, key = self._at(key)
         part: Any = None
         if length is not None:
@@ -98,7 +104,7 @@ class StoreObjects:
         self._call(store, "set", key, cpu.Buffer.from_bytes(data))
 
     def create(self, key: str, data: bytes, tag: str) -> bool:
-        """Returns false if the object exists."""
+        """Creates an object, and returns whether it is new."""
         with self._creating:
             if self._exists(key) and not self.needs_metadata_first:
                 return False
@@ -114,6 +120,7 @@ class StoreObjects:
         self._call(store, "delete", key)
 
     def remove_below(self, path: str, kept: str) -> None:
+        """Removes all objects if the path is empty, otherwise the notes below the path, except `kept`."""
         if not path:
             self._tags.clear()
             self._call(self._store, "delete_dir", self._prefix.rstrip("/"))
@@ -130,15 +137,14 @@ class StoreObjects:
         return self._list(store, "list_prefix", path)
 
     def names(self, path: str) -> list[str]:
+        """Returns the names directly below a path that may be arrays or groups."""
         store, path = self._at(path)
         names = {name.strip("/") for name in self._list(store, "list_dir", path.rstrip("/"))}
         return sorted(names - _METADATA)
 
     def check_writable(self) -> None:
-        """Checks that an output can be written here, and removed again if it fails."""
+        """Checks that trundle can write an output here, and remove it if a task fails."""
         store, name = self._store, type(self._store).__name__
-        if store.read_only or not store.supports_writes:
-            raise ValueError(f"dst is a {name} that is read-only: open the store for writing")
         if not store.supports_listing:
             raise ValueError(f"dst is a {name}, which cannot list its keys: write to another store")
         if not store.supports_deletes and not self._call(store, "is_empty", ""):
@@ -153,13 +159,13 @@ class RegisteredStore:
     def __init__(self, store: Store, path: str) -> None:
         self.kind = type(store).__name__
         self.objects = StoreObjects(store, path)
-        # All paths of a store have the same prefix, by which trundle detects a destination within its source.
-        name = f"{self.kind}.{_PROCESS}{id(store):x}/{path}".rstrip("/")
+        # The addresses of two paths of a store have the same prefix.
+        name = f"{self.kind}.{_PROCESS}{os.getpid():x}{id(store):x}/{path}".rstrip("/")
         self.address = _trundle.StoreAddress(self.objects, name)
 
 
 _PROCESS = secrets.token_hex(4)
-_registered: WeakValueDictionary[tuple[int, str], RegisteredStore] = WeakValueDictionary()
+_registered: WeakValueDictionary[tuple[int, int, str], RegisteredStore] = WeakValueDictionary()
 _registering = threading.Lock()
 
 
@@ -174,7 +180,9 @@ def register(store: Store, path: str) -> RegisteredStore:
             "trundle.zarr would wait for zarr-python's event loop in its own thread: call it in another one, as with asyncio.to_thread"
         )
     with _registering:
-        found = _registered.get((id(store), path))
+        # A forked process has other stores than its parent.
+        key = (os.getpid(), id(store), path)
+        found = _registered.get(key)
         if found is None:
-            found = _registered[id(store), path] = RegisteredStore(store, path)
+            found = _registered[key] = RegisteredStore(store, path)
         return found

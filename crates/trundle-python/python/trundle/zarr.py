@@ -60,14 +60,15 @@ def apply(
 
     Parameters
     ----------
-    src : str, os.PathLike, zarr.Array or zarr.Group
+    src : str, os.PathLike, zarr.Array, zarr.Group or zarr.abc.store.Store
         The source: a path, a ``file://`` URL, a URL of a bucket (``s3://``, ``gs://``, ``az://``, ``abfs://``,
-        ``abfss://``) or of an HTTP server, or an array or a group of a local store.
+        ``abfss://``) or of an HTTP server, or any store of zarr-python, or an array or a group in one.
     chain : str
         The operators: an axis pattern with names (``"z y x -> x y z"``), a call (``"roll(shift=[1], axes=[0])"``), or
         several of these separated by ``|``. An empty chain converts the source to the format of the destination.
-    dst : str or os.PathLike
-        The destination. The extension of its name determines the format.
+    dst : str, os.PathLike, zarr.abc.store.Store or zarr.storage.StorePath
+        The destination. The extension of a path determines the format. A store of zarr-python must be empty at this
+        path.
     chunks, shards : int, sequence, mapping or str, optional
         The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
         numbers to sizes. -1 is the size of the whole axis. If both are None, each axis keeps its sizes from the source.
@@ -82,11 +83,12 @@ def apply(
         The number of tasks that run concurrently in this process. If None, one task at a time, with all threads.
     executor : concurrent.futures.Executor, optional
         Runs the tasks: a process pool, the executor of a Dask client (``client.get_executor()``) or of MPI, or any
-        other whose workers see the same files.
+        other whose workers see the same files. Stores that are not local exist in one process only, and need `workers`
+        or a `ThreadPoolExecutor`.
     verify : bool, optional
         Whether each task reads its output back and compares it with the source.
     overwrite : bool, optional
-        Whether an existing destination is replaced. The destination may be the source.
+        Whether an existing file or local store is replaced. The destination may be the source.
     tensor : str, optional
         If the source has several tensors, the name of one, or a pattern such as ``"t2*"``. All other tensors are copied
         unchanged.
@@ -101,9 +103,10 @@ def apply(
     ValueError
         If the chain does not fit the source or an argument is invalid. Nothing has been written in this case.
     FileExistsError
-        If the destination exists and `overwrite` is false.
+        If the destination exists, and `overwrite` is false or the store is not local.
     OSError
-        If the source cannot be read or the destination cannot be written.
+        If the source cannot be read or the destination cannot be written. The message has the exception of a store of
+        zarr-python.
     """
     _check_progress(progress)
     _check_executor(executor, _foreign(src), _foreign(dst))
@@ -457,7 +460,7 @@ def _foreign(given: Any) -> str | None:
 
 def _check_writable(dst: Any) -> None:
     store, _ = _store(dst)
-    if getattr(store, "read_only", False):
+    if getattr(store, "read_only", False) or not getattr(store, "supports_writes", True):
         raise ValueError(f"dst is a {type(store).__name__} that is read-only: open the store for writing")
 
 
