@@ -183,6 +183,20 @@ def test_groups_keep_what_they_have():
     assert result["t2m"].metadata.dimension_names == dims
 
 
+def test_names_that_are_not_nodes():
+    """Some file systems list a folder in itself."""
+
+    class Marked(WrapperStore):
+        async def list_dir(self, prefix):
+            for name in ["", ".", "..", "a/"]:
+                yield name
+
+    target, store = MemoryStore(), MemoryStore()
+    zarr.create_group(store).create_array("a", shape=(4,), dtype="u1")[...] = 7
+    trundle.zarr.apply(Marked(store), "flip(0)", target)
+    assert keys(target) == ["a/c/0", "a/zarr.json", "zarr.json"]
+
+
 def test_files_and_chunks_without_decoding(tmp_path):
     np.save(tmp_path / "x.npy", X)
     target = MemoryStore()
@@ -345,8 +359,12 @@ def test_within_an_event_loop():
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT to send")
 @pytest.mark.parametrize("workers", [None, 2])
-@pytest.mark.parametrize("answers", [0, 5, 20, 100])
-def test_ctrl_c_stops_a_store_that_does_not_answer(workers, answers):
+@pytest.mark.parametrize(
+    "name,answers",
+    [("", 0), ("", 100), *(("c/0/0/0", n) for n in (0, 2, 4)), *(("zarr.json", n) for n in (2, 5, 8))],
+)
+def test_ctrl_c_stops_a_store_that_does_not_answer(workers, name, answers):
+    """From some request for an object of this name, the store does not answer."""
     text = f"""
 import asyncio, os, signal, sys, threading, time
 sys.path.insert(0, {os.path.dirname(__file__)!r})
@@ -356,9 +374,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 class Silent(test.WrapperStore):
     left = {answers}
     async def get(self, key, prototype, byte_range=None):
-        self.left -= 1
+        self.left -= key.endswith({name!r})
         if self.left < 0:
-            timer.start() if self.left == -1 else None
+            if not timer.is_alive() and not timer.finished.is_set():
+                timer.start()
             await asyncio.sleep(1000)
         return await super().get(key, prototype, byte_range)
 

@@ -23,7 +23,8 @@ from . import _trundle  # type: ignore[attr-defined]
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_METADATA = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+# Some stores list a folder within itself.
+_NO_NODES = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "", ".", ".."}
 
 
 class StoreObjects:
@@ -140,7 +141,7 @@ class StoreObjects:
         """Returns the names directly below a path that may be arrays or groups."""
         store, path = self._at(path)
         names = {name.strip("/") for name in self._list(store, "list_dir", path.rstrip("/"))}
-        return sorted(names - _METADATA)
+        return sorted(names - _NO_NODES)
 
     def check_writable(self) -> None:
         """Checks that trundle can write an output here, and remove it if a task fails."""
