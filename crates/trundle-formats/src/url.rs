@@ -99,6 +99,7 @@ mod tests {
     fn only_the_scheme_makes_a_url() {
         let is = |text: &str| is_url(Path::new(text));
         assert!(is("s3://b/x") && is("https://h/x") && is("abfss://c@a.host/x"));
+        assert!(is("store://x") && !is("store:/x"));
         let is_refused = |text: &str| check_url(Path::new(text)).is_err();
         assert!(is_refused("HTTP://h/x") && is_refused("s3a://b/x") && is_refused("file:///x"));
         assert!(!is_refused("s3://b/x") && !is_refused("./x://y") && !is_refused("x"));

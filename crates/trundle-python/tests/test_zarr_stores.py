@@ -1,6 +1,7 @@
 """Any store of zarr-python as source and destination of `trundle.zarr`, in turn with zarr-python."""
 
 import asyncio
+import importlib.util
 import os
 import random
 import signal
@@ -86,13 +87,13 @@ class Faulty(WrapperStore):
 
 
 def some_store(rng, folder, name):
-    """A new store, whose content may also be elsewhere than in memory."""
+    """A new store of a random class."""
     kind = rng.choice(["memory", "memory", "local", "zip", "fsspec", "wrapped", "subclass"])
     if kind == "local":
         return LocalStore(folder / f"{name}.zarr")
     if kind == "zip":
         return ZipStore(folder / f"{name}.zip", mode="w")
-    if kind == "fsspec" and not pytest.importorskip("fsspec").__version__.startswith("0"):
+    if kind == "fsspec" and importlib.util.find_spec("fsspec"):
         options = {"auto_mkdir": True}
         return FsspecStore.from_url(f"file://{folder}/{name}.fsspec", storage_options=options)
     if kind == "wrapped":
@@ -275,6 +276,21 @@ def test_a_task_that_failed_runs_again():
     assert 0 < len(planned.missing()) < len(planned)
     planned.run(workers=2)
     assert planned.missing() == [] and (read(target) == moved(x)).all()
+
+
+def test_two_passes_leave_no_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    x = np.random.default_rng(7).integers(0, 256, (512, 4096)).astype(np.uint8)
+    source, target = Faulty(written(None, x, (512, 16)), {"get"}, 10**9), MemoryStore()
+    options = {"chunks": (4, 4096), "max_mem": "3MiB"}
+    planned = trundle.zarr.plan(source, "flip(0)", target, **options, task_size="64KiB")
+    assert len(planned.stages) == 2
+    planned.run(workers=2)
+    assert (read(target) == x[::-1]).all() and not os.listdir(tmp_path)
+    source.left, target = 500, MemoryStore()
+    with pytest.raises(OSError, match="no connection"):
+        trundle.zarr.apply(source, "flip(0)", target, **options)
+    assert not keys(target) and not os.listdir(tmp_path)
 
 
 def test_what_is_refused_leaves_nothing(tmp_path):
