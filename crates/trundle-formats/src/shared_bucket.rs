@@ -84,7 +84,7 @@ impl Shared for SharedBucket {
         }
         let work = work_folder(&self.path, &self.output.tag);
         match create_private(&work) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => open_work_file(&work.join(name)),
         }
     }
