@@ -78,34 +78,25 @@ impl ObjectStore for PythonStore {
 
     /// Checks the limit after a read of the whole object, because many stores read the object to return its size.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
-        let expected = match part {
-            ByteRange::All => None,
-            ByteRange::Range(_, length) | ByteRange::Last(length) => Some(length),
-        };
-        let read: Option<PyBackedBytes> = match (part, expected) {
+        let read: Option<PyBackedBytes> = match part {
+            ByteRange::All => self.call("get", (key,))?,
             // Stores refuse empty ranges.
-            (_, Some(0)) => {
+            ByteRange::Range(_, 0) | ByteRange::Last(0) => {
                 let Some(found) = self.stat(key)? else { return Ok(None) };
                 return part.within(found.bytes, most).map(|_| Some(Vec::new()));
             }
-            (_, Some(length)) => {
-                check_bytes(length, most)?;
-                let start = if let ByteRange::Range(start, _) = part { Some(start) } else { None };
-                self.call("get", (key, start, length))?
-            }
-            (_, None) => self.call("get", (key,))?,
+            ByteRange::Range(start, length) => self.call("get", (key, start, length.min(most)))?,
+            ByteRange::Last(length) => self.call("get", (key, None::<u64>, length.min(most)))?,
         };
         let Some(read) = read else { return Ok(None) };
         let bytes = read.len() as u64;
-        match expected {
-            None => check_bytes(bytes, most)?,
-            Some(length) if length != bytes => {
+        match part {
+            ByteRange::Range(_, length) | ByteRange::Last(length) if length != bytes => {
                 let why = format!("has a part of {bytes} bytes, expected {length}");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+                Err(io::Error::new(io::ErrorKind::InvalidData, why))
             }
-            Some(_) => {}
+            _ => check_bytes(bytes, most).map(|()| Some(read.to_vec())),
         }
-        Ok(Some(read.to_vec()))
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
