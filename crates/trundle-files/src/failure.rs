@@ -190,7 +190,9 @@ impl From<trundle_formats::Error> for Failure {
         }
         let system = match &error.problem {
             Problem::Io { source, .. } => SystemError::of(source, &error.file),
-            Problem::Exists => SystemError::of(&ErrorKind::AlreadyExists.into(), &error.file),
+            Problem::Exists | Problem::NotReplaced => {
+                SystemError::of(&ErrorKind::AlreadyExists.into(), &error.file)
+            }
             Problem::Folder => SystemError::of(&ErrorKind::IsADirectory.into(), &error.file),
             Problem::NoFolder(folder) => {
                 SystemError::of(&ErrorKind::NotFound.into(), folder.display())

@@ -5,18 +5,19 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+#[cfg(feature = "remote")]
 use std::time::SystemTime;
 
-use trundle_remote::{New, Remote};
+#[cfg(feature = "remote")]
+use trundle_remote::Remote;
 use trundle_zarr::{Below, ByteRange, Object, ObjectStore, Stat, Store};
 
 use crate::Problem;
+use crate::bucket::{self, Bucket, UNFINISHED};
 use crate::lock::lock;
-use crate::remote_objects::{Objects, in_memory};
+#[cfg(feature = "remote")]
+use crate::remote_objects::Objects;
 use crate::url::not_written;
-
-/// The prefix of the keys that exist only in an unfinished store.
-pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
 /// The object that identifies the run that writes the store. All keys below the path of the store belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
@@ -37,7 +38,7 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 /// unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
-    pub(crate) objects: Objects,
+    pub(crate) objects: Arc<dyn Bucket>,
     /// The content of the claim.
     pub(crate) tag: String,
     /// The metadata by key, to be written at the end. A kept store has it in the bucket instead.
@@ -60,6 +61,7 @@ pub(crate) fn remove_begun() {
     }
 }
 
+#[cfg(feature = "remote")]
 pub(crate) struct Unfinished {
     pub(crate) url: String,
     pub(crate) tag: String,
@@ -71,6 +73,7 @@ pub(crate) struct Unfinished {
 ///
 /// # Errors
 /// If the bucket cannot be read.
+#[cfg(feature = "remote")]
 pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     let url = url.trim_end_matches('/');
     let bucket = Remote::open(url)?;
@@ -104,7 +107,7 @@ impl BucketOutput {
     /// earlier run is not an error. A finished store is never replaced, because the old and the new store would be
     /// mixed for a time.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
-        has_leftover(&open(url)?, overwrite).map(drop)
+        has_leftover(&*open(url)?, overwrite).map(drop)
     }
 
     /// Begins a store at a URL. The tag must be unique.
@@ -117,10 +120,10 @@ impl BucketOutput {
         tag: &str,
     ) -> Result<Arc<BucketOutput>, Problem> {
         let objects = open(url)?;
-        if has_leftover(&objects, overwrite)? {
-            clear(&objects.remote, "").map_err(removing)?;
+        if has_leftover(&*objects, overwrite)? {
+            clear(&*objects, "").map_err(removing)?;
         }
-        if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
+        if !is_made(&*objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
         }
         let output = Arc::new(BucketOutput::new(objects, tag, false));
@@ -136,10 +139,10 @@ impl BucketOutput {
     /// [`Problem`] if the bucket cannot be read.
     pub(crate) fn join(url: &str, tag: &str) -> Result<Result<BucketOutput, bool>, Problem> {
         let objects = open(url)?;
-        if is_claimed(&objects, tag)? {
+        if is_claimed(&*objects, tag)? {
             return Ok(Ok(BucketOutput::new(objects, tag, true)));
         }
-        let of_root = objects.remote.tag(METADATA).map_err(Problem::opening)?;
+        let of_root = objects.tag(METADATA).map_err(Problem::opening)?;
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
@@ -149,15 +152,15 @@ impl BucketOutput {
     /// [`Problem`] if an object cannot be removed.
     pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
         let objects = open(url)?;
-        if !is_claimed(&objects, tag)? {
+        if !is_claimed(&*objects, tag)? {
             return Ok(());
         }
-        let is_finished = objects.remote.tag(METADATA).map_err(Problem::opening)?.is_some();
+        let is_finished = objects.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        clear(&objects.remote, below).map_err(removing)
+        clear(&*objects, below).map_err(removing)
     }
 
-    fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
+    fn new(objects: Arc<dyn Bucket>, tag: &str, is_kept: bool) -> BucketOutput {
         let (metadata, is_kept) = (Mutex::default(), AtomicBool::new(is_kept));
         BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
     }
@@ -170,7 +173,7 @@ impl BucketOutput {
     /// Removes the store, unless it is kept or another run has claimed its path.
     fn remove(&self) {
         if !self.is_kept() && self.is_there() {
-            let _ = clear(&self.objects.remote, "");
+            let _ = clear(&*self.objects, "");
         }
     }
 
@@ -180,12 +183,21 @@ impl BucketOutput {
     /// [`Problem`] if the metadata cannot be written.
     pub(crate) fn keep(&self) -> Result<(), Problem> {
         let _writing = self.writing();
-        for (key, bytes) in std::mem::take(&mut *self.metadata()) {
-            let written = self.objects.remote.write(&kept(&key), bytes, New::OrReplace);
-            written.map_err(Problem::writing)?;
+        let mut metadata: Vec<_> = std::mem::take(&mut *self.metadata()).into_iter().collect();
+        // The metadata of a group comes before that of its members.
+        metadata.sort_by_key(|(key, _)| key.matches('/').count());
+        for (key, bytes) in metadata {
+            if self.objects.needs_metadata_first() {
+                self.write_object(&key, &bytes)?;
+            }
+            self.write_object(&kept(&key), &bytes)?;
         }
         self.is_kept.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn write_object(&self, key: &str, bytes: &[u8]) -> Result<(), Problem> {
+        self.objects.write(key, Object::Bytes(bytes.into())).map(drop).map_err(Problem::writing)
     }
 
     fn is_kept(&self) -> bool {
@@ -202,10 +214,9 @@ impl BucketOutput {
         if !self.is_there() {
             return Err(Problem::Busy);
         }
-        let bucket = &self.objects.remote;
         let mut metadata = std::mem::take(&mut *self.metadata());
         if self.is_kept() {
-            for key in bucket.keys(&kept(""), usize::MAX).map_err(Problem::reading)? {
+            for key in self.objects.keys(&kept("")).map_err(Problem::reading)? {
                 let read = self.objects.read(&key, ByteRange::All, MOST_NOTE_BYTES);
                 let read = read.map_err(Problem::reading)?.unwrap_or_default();
                 let own = key.strip_prefix(&kept("")).unwrap_or_default();
@@ -214,22 +225,22 @@ impl BucketOutput {
         }
         let root = metadata.remove(METADATA);
         for (key, bytes) in metadata {
-            bucket.write(&key, bytes, New::OrReplace).map_err(Problem::writing)?;
+            self.write_object(&key, &bytes)?;
         }
         if let Some(root) = root
-            && !is_made(&self.objects, METADATA, root, &self.tag)?
+            && !is_made(&*self.objects, METADATA, root, &self.tag)?
         {
             return Err(Problem::NotReplaced);
         }
         self.is_kept.store(true, Ordering::Relaxed);
         // In a finished store, the claim has no meaning. If it remains, the next run removes it.
-        let _ = clear(bucket, UNFINISHED);
+        let _ = clear(&*self.objects, UNFINISHED);
         Ok(())
     }
 
     /// Returns whether the store is still claimed by this run: neither finished nor removed.
     pub(crate) fn is_there(&self) -> bool {
-        is_claimed(&self.objects, &self.tag).unwrap_or(false)
+        is_claimed(&*self.objects, &self.tag).unwrap_or(false)
     }
 
     fn metadata(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
@@ -244,23 +255,23 @@ impl Drop for BucketOutput {
 }
 
 /// Opens the bucket of a URL. HTTP servers are refused.
-fn open(url: &str) -> Result<Objects, Problem> {
-    let objects = Objects::open(url).map_err(Problem::opening)?;
-    match objects.remote.is_http() {
-        true => Err(not_written(url)),
-        false => Ok(objects),
+fn open(url: &str) -> Result<Arc<dyn Bucket>, Problem> {
+    let objects = bucket::open(url)?;
+    match objects.is_listed() {
+        true => Ok(objects),
+        false => Err(not_written(url)),
     }
 }
 
 /// Returns whether the path contains the unfinished store of an interrupted run. Anything else is an error.
-fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
-    if objects.remote.keys("", 1).map_err(Problem::opening)?.is_empty() {
+fn has_leftover(objects: &dyn Bucket, overwrite: bool) -> Result<bool, Problem> {
+    if objects.is_empty().map_err(Problem::opening)? {
         return Ok(false);
     }
     if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
-    match objects.remote.stat(CLAIM).map_err(Problem::opening)? {
+    match objects.stat(CLAIM).map_err(Problem::opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder),
@@ -269,23 +280,23 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
 
 /// Removes all objects below a path, the claim last: if the removal fails, the claim still marks the rest as
 /// unfinished.
-fn clear(bucket: &Remote, path: &str) -> io::Result<()> {
+fn clear(bucket: &dyn Bucket, path: &str) -> io::Result<()> {
     bucket.remove_below(path, CLAIM)?;
     bucket.remove(CLAIM)
 }
 
-fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
+fn is_claimed(objects: &dyn Bucket, tag: &str) -> Result<bool, Problem> {
     let claim = objects.read(CLAIM, ByteRange::All, MOST_NOTE_BYTES).map_err(Problem::opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
 /// Creates an object. Returns `false` if another run has already created it.
-fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
-    match objects.remote.write_tagged(key, bytes, New::Only, own(tag)) {
+fn is_made(objects: &dyn Bucket, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
+    match objects.create(key, bytes, own(tag)) {
         Ok(()) => Ok(true),
         // A request is repeated if its answer was lost, and may then find the object that it created itself.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok(objects.remote.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
+            Ok(objects.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
         Err(error) => Err(Problem::writing(error)),
     }
@@ -347,7 +358,7 @@ impl ObjectStore for BucketOutput {
             let _writing = self.writing();
             return self.objects.write(key, object);
         }
-        let bytes = in_memory(object)?;
+        let bytes = object.into_bytes()?;
         let written = bytes.len() as u64;
         self.metadata().insert(key.to_owned(), bytes);
         Ok(written)

@@ -89,11 +89,11 @@ pub enum Problem {
     OtherFolder,
     /// A Zarr store exists at this path in a bucket. It is not overwritten.
     #[error(
-        "already exists, and trundle does not overwrite a store in a bucket: remove it first, or choose another name"
+        "already exists, and trundle overwrites stores in local folders only: remove it first, or choose another name"
     )]
     NotReplaced,
     /// Another process writes to the same path in a bucket, or was interrupted.
-    #[error("is being written by another process, or an interrupted process left it unfinished")]
+    #[error("is being written by another run, or an interrupted run left it unfinished")]
     Unfinished,
     /// The folder of the output does not exist.
     #[error("the folder {} does not exist", .0.display())]

@@ -30,7 +30,7 @@ pub(crate) enum NewFolder<'a> {
     Addition { folder: &'a Path, store: &'a Path, request: &'a str },
     /// A bucket. The list of written files is there if several processes write to the store, one of which has created
     /// it.
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "zarr")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
 

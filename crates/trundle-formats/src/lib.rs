@@ -43,7 +43,9 @@ mod alike;
 mod annotations;
 mod attributes;
 mod blob;
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
+pub mod bucket;
+#[cfg(feature = "zarr")]
 mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
@@ -84,7 +86,7 @@ mod remote_objects;
 mod rename;
 mod safetensors;
 mod shared;
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 mod shared_bucket;
 mod shared_folder;
 mod shared_lock;

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use std::sync::Arc;
 
 use crate::addition;
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 use crate::file_identity::is_same_file;
@@ -18,7 +18,7 @@ use crate::names::folder_of;
 use crate::names::refused_by_windows;
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
-#[cfg(not(feature = "remote"))]
+#[cfg(not(feature = "zarr"))]
 use crate::url::no_remote;
 use crate::url::{check_url, not_written, url_of};
 use crate::{
@@ -50,7 +50,7 @@ enum Target {
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
     Addition(Addition),
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "zarr")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
@@ -100,11 +100,11 @@ impl Output {
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             if let Some(url) = url_of(path) {
                 return BucketOutput::check(url, overwrite);
             }
-            #[cfg(not(feature = "remote"))]
+            #[cfg(not(feature = "zarr"))]
             if url_of(path).is_some() {
                 return Err(no_remote());
             }
@@ -135,12 +135,12 @@ impl Output {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             if let Some(url) = url_of(path) {
                 let tag = Output::new_tag(path);
                 return Ok(Target::Bucket(BucketOutput::begin(url, overwrite, &tag)?, folder));
             }
-            #[cfg(not(feature = "remote"))]
+            #[cfg(not(feature = "zarr"))]
             if url_of(path).is_some() {
                 return Err(no_remote());
             }
@@ -242,7 +242,7 @@ impl Output {
                 NewFolder::Addition { folder: folder.path(), store, request },
                 skeleton,
             ),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, format) => {
                 (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
             }
@@ -286,7 +286,7 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) | Target::Addition(Addition { folder, .. }) => folder.sync(),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Ok(()),
             Target::Special(_) | Target::Stdout(_) => Ok(()),
         };
@@ -341,7 +341,7 @@ impl Target {
             Target::Addition(Addition { folder, tag, store, .. }) => {
                 return folder.publish(|folder| addition::finish(folder, &tag, &store));
             }
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
@@ -377,7 +377,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) | Target::Addition(_) => Err(io::ErrorKind::IsADirectory.into()),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
@@ -388,7 +388,7 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) | Target::Addition(_) => Ok(()),
-            #[cfg(feature = "remote")]
+            #[cfg(feature = "zarr")]
             Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),

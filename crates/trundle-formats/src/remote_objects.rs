@@ -7,8 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
-use trundle_remote::Remote;
+use trundle_remote::{New, Remote};
 use trundle_zarr::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
+
+use crate::bucket::Bucket;
 
 #[derive(Debug)]
 pub(crate) struct Objects {
@@ -81,14 +83,6 @@ impl Objects {
     pub(crate) fn open(url: &str) -> io::Result<Objects> {
         let remote = Arc::new(Remote::open(url)?);
         Ok(Objects { remote, paths: OnceLock::new(), failure: OnceLock::new() })
-    }
-
-    /// Checks that no read request has failed so far.
-    ///
-    /// # Errors
-    /// The error of the first request that failed.
-    pub(crate) fn check(&self) -> io::Result<()> {
-        self.failure.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
     }
 
     /// Returns the paths of the groups and arrays in the consolidated metadata of the root. Each is then read by itself,
@@ -191,22 +185,44 @@ impl ObjectStore for Objects {
                 _ => {}
             }
         }
-        let bytes = in_memory(object)?;
+        let bytes = object.into_bytes()?;
         let written = bytes.len() as u64;
-        self.remote.write(key, bytes, trundle_remote::New::OrReplace)?;
+        self.remote.write(key, bytes, New::OrReplace)?;
         Ok(written)
     }
 }
 
-pub(crate) fn in_memory(object: Object<'_>) -> io::Result<Vec<u8>> {
-    match object {
-        Object::Bytes(bytes) => Ok(bytes.into_owned()),
-        Object::Elsewhere(object) => object.read(),
-        Object::File(mut file) => {
-            let mut bytes = Vec::new();
-            io::Read::read_to_end(&mut file, &mut bytes)?;
-            Ok(bytes)
-        }
+impl Bucket for Objects {
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.remote.keys("", 1)?.is_empty())
+    }
+
+    fn keys(&self, path: &str) -> io::Result<Vec<String>> {
+        self.remote.keys(path, usize::MAX)
+    }
+
+    fn create(&self, key: &str, bytes: Vec<u8>, tag: &str) -> io::Result<()> {
+        self.remote.write_tagged(key, bytes, New::Only, tag)
+    }
+
+    fn tag(&self, key: &str) -> io::Result<Option<String>> {
+        self.remote.tag(key)
+    }
+
+    fn remove(&self, key: &str) -> io::Result<()> {
+        self.remote.remove(key)
+    }
+
+    fn remove_below(&self, path: &str, kept: &str) -> io::Result<()> {
+        self.remote.remove_below(path, kept)
+    }
+
+    fn is_listed(&self) -> bool {
+        !self.remote.is_http()
+    }
+
+    fn check_reads(&self) -> io::Result<()> {
+        self.failure.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
     }
 }
 

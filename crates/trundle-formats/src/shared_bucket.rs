@@ -2,20 +2,23 @@
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use trundle_remote::New;
-use trundle_zarr::{ByteRange, ObjectStore};
+use trundle_zarr::{ByteRange, Object, ObjectStore};
 
-use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
+use crate::bucket::UNFINISHED;
+use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES};
 use crate::format::{FolderFormat, NewFolder};
 use crate::shared::{Shared, WrittenFiles};
-use crate::url::not_written;
+use crate::shared_folder::{create_private, open_work_file, work_folder};
+use crate::url::{is_registered, not_written};
 use crate::{Blob, FileSkeleton, Format, Problem};
 
 /// A Zarr store in a bucket that several processes write, with their notes about finished parts.
 #[derive(Debug)]
 struct SharedBucket {
+    path: PathBuf,
     format: FolderFormat,
     output: Arc<BucketOutput>,
 }
@@ -32,7 +35,7 @@ pub(crate) fn begin_in_bucket(
     let output = BucketOutput::begin(url, overwrite, tag)?;
     (format.begin)(NewFolder::Bucket(Arc::clone(&output) as _, None), skeleton)?;
     output.keep()?;
-    Ok(Box::new(SharedBucket { format, output }))
+    Ok(Box::new(SharedBucket { path: PathBuf::from(url), format, output }))
 }
 
 /// Joins the store. Returns `Err(is_finished)` if it is no longer being written.
@@ -45,7 +48,7 @@ pub(crate) fn join_in_bucket(
     let joined = BucketOutput::join(url, tag)?;
     Ok(joined.map(|output| -> Box<dyn Shared> {
         let output = Arc::new(output);
-        Box::new(SharedBucket { format, output })
+        Box::new(SharedBucket { path: PathBuf::from(url), format, output })
     }))
 }
 
@@ -72,10 +75,18 @@ impl Shared for SharedBucket {
         found.is_ok_and(|found| found.is_some_and(|found| found.bytes == bytes))
     }
 
-    /// Tasks that write to a bucket share no files.
-    fn work_file(&self, _: &str) -> io::Result<File> {
-        let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
-        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    /// Opens a file in the system's temporary folder, if all tasks run in this process. Tasks that write to a bucket
+    /// share no files, because they may run on different machines.
+    fn work_file(&self, name: &str) -> io::Result<File> {
+        if !is_registered(&self.path) {
+            let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let work = work_folder(&self.path, &self.output.tag);
+        match create_private(&work) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => open_work_file(&work.join(name)),
+        }
     }
 
     fn noted(&self, name: &str) -> io::Result<Option<String>> {
@@ -85,7 +96,7 @@ impl Shared for SharedBucket {
     }
 
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.output.objects.remote.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
+        self.output.objects.write(&note(name), Object::Bytes(text.as_bytes().into())).map(drop)
     }
 
     /// Does nothing. Stores in a bucket are never removed automatically, because no lock shows whether they are in use.
@@ -95,7 +106,7 @@ impl Shared for SharedBucket {
 
     fn unnote(&self, name: &str) {
         // It is not an error if there was no such note.
-        let _ = self.output.objects.remote.remove(&note(name));
+        let _ = self.output.objects.remove(&note(name));
     }
 
     /// Does nothing: completed requests are durable.

@@ -174,7 +174,7 @@ impl Shared for SharedFolder {
     }
 
     fn work_file(&self, name: &str) -> io::Result<File> {
-        File::options().read(true).write(true).create(true).truncate(false).open(self.of_work(name))
+        open_work_file(&self.of_work(name))
     }
 
     fn noted(&self, name: &str) -> io::Result<Option<String>> {
@@ -241,8 +241,13 @@ fn part_of(work: &Path) -> PathBuf {
     work.with_extension("part")
 }
 
+/// Opens a file that several tasks use, and creates it if needed.
+pub(crate) fn open_work_file(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
 /// Creates a folder that only this user can access.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::DirBuilderExt;

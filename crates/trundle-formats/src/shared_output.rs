@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use crate::bucket_output::BucketOutput;
 use crate::shared::{Shared, WrittenFiles};
-#[cfg(feature = "remote")]
+#[cfg(feature = "zarr")]
 use crate::shared_bucket::{begin_in_bucket, join_in_bucket};
 use crate::shared_folder::{SharedFolder, work_folder};
 use crate::url::url_of;
@@ -96,7 +96,7 @@ impl SharedOutput {
     /// # Errors
     /// [`Error`] if it cannot be opened; [`Problem::Busy`] if a process writes it.
     pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
-        #[cfg(feature = "remote")]
+        #[cfg(feature = "zarr")]
         if let Some(url) = url_of(path) {
             let discarded = BucketOutput::discard(url, tag);
             discarded.map_err(|problem| Error::at(path, "stdout", problem))?;
@@ -209,7 +209,7 @@ impl SharedOutput {
     }
 }
 
-#[cfg(not(feature = "remote"))]
+#[cfg(not(feature = "zarr"))]
 fn begin_in_bucket(
     _: &Format,
     _: &str,
@@ -220,7 +220,7 @@ fn begin_in_bucket(
     Err(crate::url::no_remote())
 }
 
-#[cfg(not(feature = "remote"))]
+#[cfg(not(feature = "zarr"))]
 fn join_in_bucket(_: &Format, _: &str, _: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
     Err(crate::url::no_remote())
 }

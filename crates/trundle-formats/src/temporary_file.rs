@@ -59,7 +59,7 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
     }
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "zarr")]
     crate::bucket_output::remove_begun();
     Some(registry.files.values().any(|kept| *kept))
 }

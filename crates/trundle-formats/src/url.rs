@@ -7,15 +7,26 @@ use crate::Problem;
 const BUCKETS: [&str; 5] = ["s3://", "gs://", "az://", "abfs://", "abfss://"];
 const SERVERS: [&str; 2] = ["http://", "https://"];
 
+/// The scheme of the stores that the calling program registers.
+pub(crate) const REGISTERED: &str = "store://";
+
 pub(crate) fn url_of(path: &Path) -> Option<&str> {
-    let is_url =
-        |text: &&str| BUCKETS.iter().chain(&SERVERS).any(|scheme| text.starts_with(scheme));
+    let is_url = |text: &&str| {
+        BUCKETS.iter().chain(&SERVERS).chain([&REGISTERED]).any(|scheme| text.starts_with(scheme))
+    };
     path.to_str().filter(is_url)
 }
 
-/// Returns whether a path is a URL: of a bucket, as in `s3://BUCKET/PATH`, or of an HTTP server.
+/// Returns whether a path is a URL of a bucket, as in `s3://BUCKET/PATH`, or of an HTTP server, or the address of a store
+/// that the calling program has registered.
 pub fn is_url(path: &Path) -> bool {
     url_of(path).is_some()
+}
+
+/// Returns whether a path is the address of a store that the calling program has registered.
+#[cfg(feature = "zarr")]
+pub(crate) fn is_registered(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with(REGISTERED))
 }
 
 /// Hides the user name and the password of an HTTP URL, which is refused later.
@@ -88,6 +99,7 @@ mod tests {
     fn only_the_scheme_makes_a_url() {
         let is = |text: &str| is_url(Path::new(text));
         assert!(is("s3://b/x") && is("https://h/x") && is("abfss://c@a.host/x"));
+        assert!(is("store://x") && !is("store:/x"));
         let is_refused = |text: &str| check_url(Path::new(text)).is_err();
         assert!(is_refused("HTTP://h/x") && is_refused("s3a://b/x") && is_refused("file:///x"));
         assert!(!is_refused("s3://b/x") && !is_refused("./x://y") && !is_refused("x"));

@@ -36,6 +36,8 @@ mod numbers;
 mod onnxruntime;
 mod operation;
 mod plan_on;
+#[cfg(feature = "zarr")]
+mod python_store;
 #[allow(unsafe_code)]
 mod recycled;
 #[allow(unsafe_code)]
@@ -83,6 +85,9 @@ mod _trundle {
     use super::model::{Model, ModelPlan};
     #[pymodule_export]
     use super::onnxruntime::onnx_library;
+    #[cfg(feature = "zarr")]
+    #[pymodule_export]
+    use super::python_store::StoreAddress;
     #[pymodule_export]
     use super::stores::{
         Stop, discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
@@ -93,6 +98,10 @@ mod _trundle {
     #[allow(non_upper_case_globals)]
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[cfg(feature = "zarr")]
+    #[pymodule_export]
+    const UNFINISHED: &str = trundle_formats::bucket::UNFINISHED;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{Builder, scope};
@@ -54,6 +53,7 @@ fn raised(failure: &Failure) -> PyErr {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
+    format: Option<String>,
     chunks: Option<String>,
     shards: Option<String>,
     codec: Option<String>,
@@ -86,6 +86,7 @@ pub(crate) fn plan_tasks(
     chain: String,
     dst: PathBuf,
     options: Options,
+    stop: &Stop,
 ) -> PyResult<String> {
     let operators = match chain.trim() {
         "" => Operators::Convert,
@@ -93,6 +94,7 @@ pub(crate) fn plan_tasks(
     };
     let mut request = Request::new(vec![src], Work::chain(operators));
     request.tensor = options.tensor;
+    request.output.format = value("format", options.format.as_ref(), str::parse)?;
     request.output.path = Some(dst);
     request.output.chunks = value("chunks", options.chunks.as_ref(), str::parse)?;
     request.output.shards = value("shards", options.shards.as_ref(), str::parse)?;
@@ -107,9 +109,13 @@ pub(crate) fn plan_tasks(
         let workers = options.workers;
         PyValueError::new_err(format!("workers must be 1 or more, got {workers}"))
     })?);
-    let planned =
-        py.detach(|| decide(request)?.begin_tasks(PathBuf::new(), task_size, |plan| plan.text()));
-    planned.map_err(|failure| raised(&failure))
+    until_stopped(py, stop, |stop| {
+        let keep = |plan: PlanFile| match stop.load(Ordering::Relaxed) {
+            true => Err(Failure::running("stopped")),
+            false => plan.text(),
+        };
+        decide(request.clone())?.begin_tasks(PathBuf::new(), task_size, keep)
+    })
 }
 
 /// `None` if the plan is finished.
@@ -138,19 +144,23 @@ impl Observer for Stoppable<'_> {
 
 /// Stops running tasks.
 #[pyclass(frozen)]
-#[derive(Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop {
+    flag: AtomicBool,
+    /// The `StoreObjects` (`_zarr_store.py`) that the tasks use.
+    stores: Vec<Py<PyAny>>,
+}
 
 #[pymethods]
 impl Stop {
     #[new]
-    fn new() -> Stop {
-        Stop::default()
+    fn new(stores: Vec<Py<PyAny>>) -> Stop {
+        Stop { flag: AtomicBool::new(false), stores }
     }
 
-    /// Stop all tasks that were started with this flag.
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Stop all tasks that were started with this flag, and their waiting calls of stores.
+    fn set(&self, py: Python<'_>) -> PyResult<()> {
+        self.flag.store(true, Ordering::Relaxed);
+        self.stores.iter().try_for_each(|store| store.call_method0(py, "interrupt").map(drop))
     }
 }
 
@@ -161,11 +171,11 @@ const STACK_BYTES: usize = 8 << 20;
 /// for signals.
 fn until_stopped<T: Send>(
     py: Python<'_>,
-    stop: &AtomicBool,
+    stop: &Stop,
     work: impl Fn(&AtomicBool) -> Result<T, Failure> + Sync,
 ) -> PyResult<T> {
     if !handles_signals(py)? {
-        return py.detach(|| work(stop)).map_err(|failure| raised(&failure));
+        return py.detach(|| work(&stop.flag)).map_err(|failure| raised(&failure));
     }
     py.detach(|| {
         scope(|scope| {
@@ -173,16 +183,19 @@ fn until_stopped<T: Send>(
             let work = &work;
             let own = move || {
                 let _running = running;
-                work(stop)
+                work(&stop.flag)
             };
             let Ok(thread) = Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, own) else {
-                return work(stop).map_err(|failure| raised(&failure));
+                return work(&stop.flag).map_err(|failure| raised(&failure));
             };
             let mut interrupted = None;
             while ended.recv_timeout(BETWEEN_ASKS) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = signals() {
-                    stop.store(true, Ordering::Relaxed);
                     interrupted.get_or_insert(error);
+                }
+                if interrupted.is_some() {
+                    // Until the work ends, it may begin further calls of stores.
+                    let _ = Python::attach(|py| stop.set(py));
                 }
             }
             let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -196,16 +209,14 @@ fn until_stopped<T: Send>(
 
 /// Run a task of a plan. Return False if the task had been finished before.
 #[pyfunction]
-#[pyo3(signature = (plan, number, threads = None, stop = None))]
 pub(crate) fn run_task(
     py: Python<'_>,
     plan: &str,
     number: usize,
     threads: Option<usize>,
-    stop: Option<&Stop>,
+    stop: &Stop,
 ) -> PyResult<bool> {
-    let stop = stop.map(|stop| Arc::clone(&stop.0)).unwrap_or_default();
-    until_stopped(py, &stop, |stop| {
+    until_stopped(py, stop, |stop| {
         let done = joined(plan, threads, |Joined { job, mut sources, .. }| {
             job.run(number, &mut sources, &Stoppable(stop))
         })?;
@@ -215,28 +226,27 @@ pub(crate) fn run_task(
 
 /// The numbers of the tasks that are not finished.
 #[pyfunction]
-pub(crate) fn missing_tasks(py: Python<'_>, plan: &str) -> PyResult<Vec<usize>> {
-    let missing = py.detach(|| joined(plan, None, |joined| joined.job.missing()));
-    Ok(missing.map_err(|failure| raised(&failure))?.unwrap_or_default())
+pub(crate) fn missing_tasks(py: Python<'_>, plan: &str, stop: &Stop) -> PyResult<Vec<usize>> {
+    let missing = until_stopped(py, stop, |_| joined(plan, None, |joined| joined.job.missing()))?;
+    Ok(missing.unwrap_or_default())
 }
 
 /// Finish a plan, which makes its output visible. Return False if the plan had been finished before.
 #[pyfunction]
-pub(crate) fn finish_tasks(py: Python<'_>, plan: &str) -> PyResult<bool> {
-    until_stopped(py, &AtomicBool::new(false), |stop| {
+pub(crate) fn finish_tasks(py: Python<'_>, plan: &str, stop: &Stop) -> PyResult<bool> {
+    until_stopped(py, stop, |stop| {
         Ok(joined(plan, None, |joined| joined.job.finish(&Stoppable(stop)))?.is_some())
     })
 }
 
 /// Remove the unfinished output of a plan.
 #[pyfunction]
-pub(crate) fn discard_tasks(py: Python<'_>, plan: &str) -> PyResult<()> {
-    let discarded = py.detach(|| {
+pub(crate) fn discard_tasks(py: Python<'_>, plan: &str, stop: &Stop) -> PyResult<()> {
+    until_stopped(py, stop, |_| {
         let plan = PlanFile::parse(plan)?;
         plan.check_here()?;
         plan.discard()
-    });
-    discarded.map_err(|failure| raised(&failure))
+    })
 }
 
 /// Run the `trundle` program and return its exit code. The first argument is the program name.

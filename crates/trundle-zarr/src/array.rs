@@ -404,8 +404,11 @@ impl ZarrArray {
 
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the
     /// object does not exist.
-    pub fn stat(&self, index: &[u64]) -> Option<Stat> {
-        self.array.storage().objects.stat(self.key(index).as_str()).ok()?
+    ///
+    /// # Errors
+    /// If the store cannot be queried, or the chunk is not a regular object.
+    pub fn stat(&self, index: &[u64]) -> io::Result<Option<Stat>> {
+        self.array.storage().objects.stat(self.key(index).as_str())
     }
 }
 

@@ -4,11 +4,11 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::time::SystemTime;
 
-/// Objects by key: paths below the root of the store, with slashes between their components. Folders and buckets
-/// implement it.
+/// Objects by key: paths below the root of the store, with slashes between their components. Folders, buckets
+/// and stores of zarr-python implement it.
 pub trait ObjectStore: Debug + Send + Sync {
     /// Returns the size and the time of an object; `None` if it does not exist, such as a chunk that was never written.
     ///
@@ -106,6 +106,24 @@ pub enum Object<'a> {
     Bytes(Cow<'a, [u8]>),
     /// An object of another store, which may be copied without passing through this process.
     Elsewhere(Box<dyn Elsewhere>),
+}
+
+impl Object<'_> {
+    /// Returns all bytes.
+    ///
+    /// # Errors
+    /// If the object cannot be read.
+    pub fn into_bytes(self) -> io::Result<Vec<u8>> {
+        match self {
+            Object::Bytes(bytes) => Ok(bytes.into_owned()),
+            Object::Elsewhere(object) => object.read(),
+            Object::File(mut file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
 }
 
 /// An object of another store.

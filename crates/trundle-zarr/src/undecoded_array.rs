@@ -145,8 +145,11 @@ impl UndecodedArray {
     }
 
     /// Returns the size and the time of the object at `index`; `None` if it does not exist.
-    pub fn stat(&self, index: &[u64]) -> Option<Stat> {
-        self.objects.stat(&self.key(index)).ok()?
+    ///
+    /// # Errors
+    /// If the store cannot be queried, or the chunk is not a regular object.
+    pub fn stat(&self, index: &[u64]) -> io::Result<Option<Stat>> {
+        self.objects.stat(&self.key(index))
     }
 
     /// Returns whether requests to the store go through a network.

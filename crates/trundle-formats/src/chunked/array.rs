@@ -9,6 +9,9 @@ use trundle_core::{Shape, Width};
 use super::boxes::{BoxPosition, copy_box, counts, indices, part_of_chunk, row_major, short};
 use crate::{EncodedChunk, Header, Problem, Progress, StoredDType};
 
+/// The size of a stored chunk in bytes, the time of its last write and its entity tag.
+pub(crate) type StoredChunk = (u64, Option<SystemTime>, Option<String>);
+
 /// An array whose chunks can be decoded one at a time by several threads.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
     fn sizes(&self) -> &[u64];
@@ -58,9 +61,12 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns the stored size of the chunk at `index` in bytes, the time of its last write and its entity tag.
-    fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
-        None
+    /// Returns the stored chunk at `index`; `None` if it was never written.
+    ///
+    /// # Errors
+    /// If the store cannot be queried, or the chunk is not a regular object.
+    fn stored_chunk(&self, _index: &[u64]) -> io::Result<Option<StoredChunk>> {
+        Ok(None)
     }
 
     fn is_remote(&self) -> bool {

@@ -85,7 +85,12 @@ impl Blob for Chunks {
                     u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
                 let number = u64::try_from(spread).unwrap_or(count - 1);
                 let (_, _, index) = self.find(begin + number * array.chunk_bytes() as u64);
-                let Some((bytes, modified, tag)) = array.stored_chunk(&index) else {
+                let stored = match array.stored_chunk(&index) {
+                    // A read of a local chunk reports the error.
+                    Err(_) if !is_remote => None,
+                    stored => stored?,
+                };
+                let Some((bytes, modified, tag)) = stored else {
                     identity.samples.push(0);
                     continue;
                 };

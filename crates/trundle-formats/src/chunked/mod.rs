@@ -9,9 +9,9 @@ mod chunks;
 mod new_chunks;
 mod recent;
 
-#[cfg(feature = "zarr")]
-pub(crate) use array::read_box;
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
+#[cfg(feature = "zarr")]
+pub(crate) use array::{StoredChunk, read_box};
 #[cfg(feature = "zarr")]
 pub(crate) use boxes::part_of_chunk;
 pub(crate) use boxes::{BoxPosition, copy_box};

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::SystemTime;
 
 use serde_json::{Number, Value};
 use trundle_core::{DType, Shape};
@@ -10,7 +9,9 @@ use trundle_json::FILL_VALUE;
 use trundle_zarr::{Object, Store, UndecodedArray, ZarrArray};
 
 use super::codecs;
-use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
+use crate::chunked::{
+    self, ChunkedArray, Chunks, StoredChunk, bytes_of_chunks, copy_all, too_large, usable,
+};
 use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
@@ -233,8 +234,9 @@ impl ChunkedArray for ZarrArray {
         Ok(self.encoded(index)?.map(EncodedChunk::from))
     }
 
-    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
-        self.stat(index).map(|found| (found.bytes, found.modified, found.tag))
+    fn stored_chunk(&self, index: &[u64]) -> io::Result<Option<StoredChunk>> {
+        let found = self.stat(index)?;
+        Ok(found.map(|found| (found.bytes, found.modified, found.tag)))
     }
 
     fn is_remote(&self) -> bool {
@@ -268,8 +270,9 @@ impl ChunkedArray for UndecodedArray {
         Ok(self.encoded(index)?.map(EncodedChunk::from))
     }
 
-    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>, Option<String>)> {
-        self.stat(index).map(|found| (found.bytes, found.modified, found.tag))
+    fn stored_chunk(&self, index: &[u64]) -> io::Result<Option<StoredChunk>> {
+        let found = self.stat(index)?;
+        Ok(found.map(|found| (found.bytes, found.modified, found.tag)))
     }
 
     fn is_remote(&self) -> bool {

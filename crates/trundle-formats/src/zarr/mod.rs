@@ -10,7 +10,6 @@ mod new_store;
 mod skeleton;
 pub(crate) mod zip;
 
-#[cfg(feature = "remote")]
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +17,11 @@ use std::sync::Arc;
 use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
+use crate::bucket;
 use crate::contents::Contents;
 use crate::format::{FIRST_BYTES, FolderFormat, Keeps};
-#[cfg(feature = "remote")]
-use crate::remote_objects::Objects;
 use crate::source::Source;
-use crate::url::url_of;
-#[cfg(feature = "remote")]
-use crate::url::without_query;
+use crate::url::{is_registered, url_of, without_query};
 use crate::{Format, Problem, TensorHint, npz};
 
 const NAME: &str = "zarr";
@@ -62,6 +58,7 @@ pub(crate) fn open_folder(
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
     let is_asked_for = format.is_some_and(|format| format.name == FORMAT.name);
     if let Some(url) = url_of(path) {
+        let is_asked_for = is_asked_for || is_registered(path);
         return match is_asked_for || format.is_none() {
             true => open_remote(url, path, hint, is_asked_for),
             false => Ok(None),
@@ -96,21 +93,20 @@ fn read(
 }
 
 /// Opens the store at a URL; `None` if there is none and it is not `asked_for`.
-#[cfg(feature = "remote")]
 fn open_remote(
     url: &str,
     path: &Path,
     hint: &TensorHint,
     is_asked_for: bool,
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
-    let remote = Arc::new(Objects::open(url).map_err(Problem::opening)?);
-    if !Store::is_in(&*remote)? {
+    let bucket = bucket::open(url)?;
+    if !Store::is_in(&*bucket)? {
         if !is_asked_for {
             return Ok(None);
         }
         // A request for an object does not tell a missing bucket from a missing object; a list does.
-        if !remote.remote.is_http()
-            && let Err(error) = remote.folders("")
+        if bucket.is_listed()
+            && let Err(error) = bucket.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
         {
             return Err(Problem::opening(error));
@@ -118,18 +114,8 @@ fn open_remote(
         let missing = "zarr.json, .zarray and .zgroup are missing";
         return Err(Problem::opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
-    let objects: Arc<dyn ObjectStore> = Arc::clone(&remote) as _;
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&bucket) as _;
     let store = read(without_query(path), &objects, hint);
-    remote.check().map_err(Problem::opening)?;
+    bucket.check_reads().map_err(Problem::opening)?;
     store.map(Some)
-}
-
-#[cfg(not(feature = "remote"))]
-fn open_remote(
-    _: &str,
-    _: &Path,
-    _: &TensorHint,
-    _: bool,
-) -> Result<Option<Box<dyn Contents>>, Problem> {
-    Err(crate::url::no_remote())
 }

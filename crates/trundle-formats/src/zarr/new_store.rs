@@ -87,7 +87,6 @@ impl NewStore {
                 std::fs::create_dir(&chunks).map_err(Problem::writing)?;
                 (Arc::new(Folder::new(&chunks)), folder.to_owned(), None)
             }
-            #[cfg(feature = "remote")]
             NewFolder::Bucket(output, written) => (output, std::env::temp_dir(), written),
         };
         let is_group =

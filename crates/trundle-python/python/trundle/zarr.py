@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from . import _trundle  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
+
+    from ._zarr_store import RegisteredStore
 
 __all__ = ["Plan", "apply", "finish", "plan", "run_task"]
 
@@ -37,7 +40,7 @@ Sizes = int | Sequence[int] | Mapping[str | int, int] | str | None
 def apply(
     src: Any,
     chain: str,
-    dst: str | os.PathLike[str],
+    dst: Any,
     *,
     chunks: Sizes = None,
     shards: Sizes = None,
@@ -57,14 +60,15 @@ def apply(
 
     Parameters
     ----------
-    src : str, os.PathLike, zarr.Array or zarr.Group
+    src : str, os.PathLike, zarr.Array, zarr.Group or zarr.abc.store.Store
         The source: a path, a ``file://`` URL, a URL of a bucket (``s3://``, ``gs://``, ``az://``, ``abfs://``,
-        ``abfss://``) or of an HTTP server, or an array or a group of a local store.
+        ``abfss://``) or of an HTTP server, or any store of zarr-python, or an array or a group in one.
     chain : str
         The operators: an axis pattern with names (``"z y x -> x y z"``), a call (``"roll(shift=[1], axes=[0])"``), or
         several of these separated by ``|``. An empty chain converts the source to the format of the destination.
-    dst : str or os.PathLike
-        The destination. The extension of its name determines the format.
+    dst : str, os.PathLike, zarr.abc.store.Store or zarr.storage.StorePath
+        The destination. The extension of a path determines the format. A store of zarr-python must be empty at this
+        path.
     chunks, shards : int, sequence, mapping or str, optional
         The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
         numbers to sizes. -1 is the size of the whole axis. If both are None, each axis keeps its sizes from the source.
@@ -79,11 +83,12 @@ def apply(
         The number of tasks that run concurrently in this process. If None, one task at a time, with all threads.
     executor : concurrent.futures.Executor, optional
         Runs the tasks: a process pool, the executor of a Dask client (``client.get_executor()``) or of MPI, or any
-        other whose workers see the same files.
+        other whose workers see the same files. Stores that are not local exist in one process only, and need `workers`
+        or a `ThreadPoolExecutor`.
     verify : bool, optional
         Whether each task reads its output back and compares it with the source.
     overwrite : bool, optional
-        Whether an existing destination is replaced. The destination may be the source.
+        Whether an existing file or local store is replaced. The destination may be the source.
     tensor : str, optional
         If the source has several tensors, the name of one, or a pattern such as ``"t2*"``. All other tensors are copied
         unchanged.
@@ -98,11 +103,13 @@ def apply(
     ValueError
         If the chain does not fit the source or an argument is invalid. Nothing has been written in this case.
     FileExistsError
-        If the destination exists and `overwrite` is false.
+        If the destination exists, and `overwrite` is false or the store is not local.
     OSError
-        If the source cannot be read or the destination cannot be written.
+        If the source cannot be read or the destination cannot be written. The message has the exception of a store of
+        zarr-python.
     """
     _check_progress(progress)
+    _check_executor(executor, _foreign(src), _foreign(dst))
     if executor is not None:
         workers = _workers_of(executor) if max_mem is None else None
     planned = plan(
@@ -131,7 +138,7 @@ def apply(
 def plan(
     src: Any,
     chain: str,
-    dst: str | os.PathLike[str],
+    dst: Any,
     *,
     chunks: Sizes = None,
     shards: Sizes = None,
@@ -171,8 +178,16 @@ def plan(
     >>> plan = trundle.zarr.plan("in.zarr", "flip(0)", "out.zarr", max_mem="4GiB")  # doctest: +SKIP
     >>> plan.run(workers=2)  # doctest: +SKIP
     """
-    source, target = _path(src), _path(dst)
+    _check_writable(dst)
+    stores: list[RegisteredStore] = []
+    source, target = _path(src, stores), _path(dst, stores)
+    if _foreign(dst):
+        stores[-1].objects.check_writable()
+        if target.startswith(f"{source}/"):
+            raise ValueError("dst is within src: choose another path or store")
     options = {
+        # The name of a store may have no extension.
+        "format": None if _store(dst)[0] is None else "zarr",
         "chunks": _sizes(chunks),
         "shards": _sizes(shards),
         "codec": codec,
@@ -184,7 +199,7 @@ def plan(
         "verify": verify,
         "overwrite": overwrite,
     }
-    return Plan(_trundle.plan_tasks(source, chain, target, options))
+    return Plan(_trundle.plan_tasks(source, chain, target, options, _stop(stores)), stores)
 
 
 class Plan:
@@ -194,8 +209,8 @@ class Plan:
     change the result. A task may run only after all tasks of the previous stages have finished.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, stores: Sequence[RegisteredStore] = ()) -> None:
+        self._text, self._stores = text, stores
         tasks = json.loads(text)["tasks"]
         self.stages: list[range] = [
             range(stage["first"], stage["first"] + stage["tasks"]) for stage in tasks["stages"]
@@ -214,8 +229,13 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan to a file, for `run_task` and ``trundle task``.
 
-        Raises OSError if the file cannot be written.
+        Raises OSError if the file cannot be written, and ValueError if the plan reads or writes a store that only this
+        process has.
         """
+        for store in self._stores:
+            raise ValueError(
+                f"the {store.kind} of this plan exists only in this process: call run(workers=N) instead of save"
+            )
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._text)
 
@@ -254,20 +274,22 @@ class Plan:
         from concurrent.futures import ThreadPoolExecutor
 
         _check_progress(progress)
+        _check_executor(executor, *(store.kind for store in self._stores))
         left = set(self.missing())
         done = sum(self._share(number) for number in range(len(self)) if number not in left)
         for stage in self.stages:
             numbers = [number for number in stage if number in left]
             if executor is not None:
-                done = self._run_stage(executor, numbers, (None, None), done, progress)
+                stop = _stop(self._stores) if self._stores else None
+                done = self._run_stage(executor, numbers, (None, stop), done, progress)
             elif workers is not None and workers > 1:
                 threads = -(-(os.cpu_count() or 1) // workers)
-                stop = _trundle.Stop()
+                stop = _stop(self._stores)
                 with ThreadPoolExecutor(workers) as pool:
                     done = self._run_stage(pool, numbers, (threads, stop), done, progress)
             else:
                 for number in numbers:
-                    _run(self._text, number, None)
+                    _run(self._text, number, None, _stop(self._stores))
                     done += self._share(number)
                     if progress is not None:
                         progress(done, sum(self._bytes))
@@ -297,11 +319,15 @@ class Plan:
 
             # Ctrl-C stops the tasks that are running. After an error in a task, the other running tasks still finish.
             _, stop = means
-            if stop is not None and not isinstance(error, Exception):
-                stop.set()
             for future in futures:
                 future.cancel()
-            wait(future for future in futures if not future.cancelled())
+            running = [future for future in futures if not future.cancelled()]
+            if stop is not None and not isinstance(error, Exception):
+                stop.set()
+                # Until the tasks end, they may begin further calls of stores.
+                while wait(running, timeout=0.05).not_done:
+                    stop.set()
+            wait(running)
             raise
         return done
 
@@ -315,7 +341,7 @@ class Plan:
 
         Raises ValueError if the unfinished result was removed, OSError if it cannot be read.
         """
-        return _trundle.missing_tasks(self._text)
+        return _trundle.missing_tasks(self._text, _stop(self._stores))
 
     def finish(self) -> None:
         """Makes the result visible.
@@ -323,14 +349,14 @@ class Plan:
         Raises OSError if tasks are not finished; the message has their numbers. Raises ValueError if the unfinished
         result was removed.
         """
-        _trundle.finish_tasks(self._text)
+        _trundle.finish_tasks(self._text, _stop(self._stores))
 
     def discard(self) -> None:
         """Removes the unfinished result.
 
         Raises OSError if it cannot be removed.
         """
-        _trundle.discard_tasks(self._text)
+        _trundle.discard_tasks(self._text, _stop(self._stores))
 
 
 def run_task(path: str | os.PathLike[str], number: int, *, threads: int | None = None) -> bool:
@@ -389,7 +415,25 @@ def _check_progress(progress: Any) -> None:
 
 def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
     """Runs a task. This is a function of the module, so that executors can pickle it."""
-    return _trundle.run_task(text, number, threads, stop)
+    return _trundle.run_task(text, number, threads, stop or _stop())
+
+
+def _stop(stores: Sequence[RegisteredStore] = ()) -> Any:
+    """A flag that stops tasks which use these stores."""
+    return _trundle.Stop([store.objects for store in stores])
+
+
+def _check_executor(executor: Any, *stores: str | None) -> None:
+    """Checks that all tasks run in this process if they need a store of this process."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    name = next(filter(None, stores), None)
+    is_here = isinstance(executor, ThreadPoolExecutor) and "Interpreter" not in type(executor).__name__
+    if executor is None or name is None or is_here:
+        return
+    raise ValueError(
+        f"executor is a {type(executor).__name__}, but a {name} exists only in this process: use workers=N instead, or the path or URL of the store"
+    )
 
 
 def _workers_of(executor: Executor) -> int | None:
@@ -397,13 +441,42 @@ def _workers_of(executor: Executor) -> int | None:
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
-def _path(given: Any) -> str:
-    store = getattr(given, "store", None)
-    if store is not None and not isinstance(given, (str, os.PathLike)):
+def _store(given: Any) -> tuple[Any, str]:
+    """The store of a store, an array or a group of zarr-python, and the path in it; None for other objects."""
+    if isinstance(given, (str, os.PathLike)):
+        return None, ""
+    if isinstance(given, getattr(sys.modules.get("zarr.abc.store"), "Store", ())):
+        return given, ""
+    return getattr(given, "store", None), getattr(given, "path", "")
+
+
+def _foreign(given: Any) -> str | None:
+    """The name of the class of a store that only its methods can read. A subclass of LocalStore may be one."""
+    store, _ = _store(given)
+    is_store = isinstance(store, getattr(sys.modules.get("zarr.abc.store"), "Store", ()))
+    is_local = is_store and type(store) is sys.modules["zarr.storage"].LocalStore
+    return type(store).__name__ if is_store and not is_local else None
+
+
+def _check_writable(dst: Any) -> None:
+    store, _ = _store(dst)
+    if getattr(store, "read_only", False) or not getattr(store, "supports_writes", True):
+        raise ValueError(f"dst is a {type(store).__name__} that is read-only: open the store for writing")
+
+
+def _path(given: Any, stores: list[RegisteredStore]) -> str:
+    """The path, the URL or the address of a source or a destination. Adds the store to `stores` if it has an address."""
+    store, within = _store(given)
+    if _foreign(given):
+        from ._zarr_store import register
+
+        stores.append(register(store, within.strip("/")))
+        return str(stores[-1].address)
+    if store is not None:
         root = getattr(store, "root", None) or getattr(store, "path", None)
         if root is None:
-            raise ValueError(f"a store in a local folder is needed, not {type(store).__name__}")
-        return os.path.join(os.path.abspath(os.fspath(root)), getattr(given, "path", "")).rstrip("/")
+            raise ValueError(f"a path or a store of zarr-python 3 is needed, not {type(store).__name__}")
+        return os.path.join(os.path.abspath(os.fspath(root)), within).rstrip("/")
     path = os.fspath(given)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
