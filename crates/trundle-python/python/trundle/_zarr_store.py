@@ -45,32 +45,25 @@ class StoreObjects:
         self.needs_metadata_first = type(store).__module__.startswith("icechunk.")
         """Whether the store refuses chunks of unknown arrays. Other readers see changes only after a commit."""
 
-    def _wait(self, coroutine: Any) -> Any:
-        future = asyncio.run_coroutine_threadsafe(coroutine, _get_loop())
-        self._pending.add(future)
-        try:
-            return future.result()
-        finally:
-            self._pending.discard(future)
-
     def interrupt(self) -> None:
         """Cancels all waiting calls."""
         for future in list(self._pending):
             future.cancel()
 
     def _call(self, store: Store, method: str, *arguments: Any) -> Any:
+        """Calls a method of a store, and returns its result, or a list of what it generates."""
+
         async def call() -> Any:
             await store._ensure_open()
-            return await getattr(store, method)(*arguments)
+            answer = getattr(store, method)(*arguments)
+            return [each async for each in answer] if hasattr(answer, "__aiter__") else await answer
 
-        return self._wait(call())
-
-    def _list(self, store: Store, method: str, path: str) -> list[str]:
-        async def collect() -> list[str]:
-            await store._ensure_open()
-            return [each async for each in getattr(store, method)(path)]
-
-        return self._wait(collect())
+        future = asyncio.run_coroutine_threadsafe(call(), _get_loop())
+        self._pending.add(future)
+        try:
+            return future.result()
+        finally:
+            self._pending.discard(future)
 
     def _at(self, key: str) -> tuple[Store, str]:
         if key.startswith(_trundle.UNFINISHED):
@@ -107,7 +100,8 @@ class StoreObjects:
     def create(self, key: str, data: bytes, tag: str) -> bool:
         """Creates an object, and returns whether it is new."""
         with self._creating:
-            if self._exists(key) and not self.needs_metadata_first:
+            is_first = self.needs_metadata_first and not key.startswith(_trundle.UNFINISHED)
+            if self._exists(key) and not is_first:
                 return False
             self.set(key, data)
             self._tags[key] = tag
@@ -125,7 +119,7 @@ class StoreObjects:
         if not path:
             self._tags.clear()
             self._call(self._store, "delete_dir", self._prefix.rstrip("/"))
-        for key in self._list(self._hidden, "list_prefix", path):
+        for key in self._call(self._hidden, "list_prefix", path):
             if key != kept:
                 self._call(self._hidden, "delete", key)
 
@@ -135,12 +129,12 @@ class StoreObjects:
 
     def keys(self, path: str) -> list[str]:
         store, path = self._at(path)
-        return self._list(store, "list_prefix", path)
+        return self._call(store, "list_prefix", path)
 
     def names(self, path: str) -> list[str]:
         """Returns the names directly below a path that may be arrays or groups."""
         store, path = self._at(path)
-        names = {name.strip("/") for name in self._list(store, "list_dir", path.rstrip("/"))}
+        names = {name.strip("/") for name in self._call(store, "list_dir", path.rstrip("/"))}
         return sorted(names - _NO_NODES)
 
     def check_writable(self) -> None:
