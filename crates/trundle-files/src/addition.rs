@@ -1,6 +1,6 @@
 //! Additions to an existing Zarr store: whether tensors fit its arrays, and the place of each.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -87,11 +87,11 @@ impl Existing {
             }
             places.push((place, index));
         }
-        if added.names.is_empty() {
+        if added.0.is_empty() {
             return Err(self.refused("no tensor has the axis, so there is nothing to add"));
         }
         if let Some(Addition::Append(_)) = addition(&request.output) {
-            self.check_shorter(&added, request)?;
+            self.check_shorter(&added)?;
         }
         Ok(trundle_disk::Addition { request: identity(request), places })
     }
@@ -116,65 +116,39 @@ impl Existing {
         self.file.headers().iter().chain(self.file.undecoded().iter().map(|own| &own.header))
     }
 
-    /// Checks that each axis exists, and that a number means the same axis in all arrays.
+    /// Checks that an array has each axis of the request.
     fn check_axes(&self, request: &Request) -> Result<(), Failure> {
         for axis in axes_of(request) {
-            let mut names = BTreeMap::new();
-            let mut is_known = false;
-            for header in self.described() {
-                let Some(at) = find(axis, header)? else { continue };
-                is_known = true;
-                if let Some(Some(name)) = header.annotations.dimension_names.get(at) {
-                    names.entry(name).or_insert(&header.name);
-                }
-            }
-            if !is_known {
-                return Err(self
-                    .refused(&match axis {
-                        Axis::Name(name) => {
-                            format!("no array has an axis named \"{}\"", Shown(name))
-                        }
-                        Axis::Number(axis) => format!("no array has an axis {axis}"),
-                    })
-                    .with_hint("trundle info lists the axes"));
-            }
-            let mut names = names.into_iter();
-            if let (Axis::Number(axis), Some((name, array)), Some((other, another))) =
-                (axis, names.next(), names.next())
-            {
-                let [name, array, other, another] = [name, array, other, another].map(Shown);
-                return Err(self
-                    .refused(&format!(
-                        "axis {axis} is \"{name}\" in {array}, but \"{other}\" in {another}"
-                    ))
-                    .with_hint("give the name of the axis instead of its number"));
+            let mut found = self.described().map(|header| find(axis, header));
+            if !found.any(|found| found.is_ok_and(|at| at.is_some())) {
+                let why = match axis {
+                    Axis::Name(name) => format!("no array has an axis named \"{}\"", Shown(name)),
+                    Axis::Number(axis) => format!("no array has an axis {axis}"),
+                };
+                return Err(self.refused(&why).with_hint("trundle info lists the axes"));
             }
         }
         Ok(())
     }
 
-    /// Checks that each array with the axis is in `added`, in the groups of the arrays in `added`. A number is an axis of
-    /// the other arrays only if they have names for their axes.
-    fn check_shorter(&self, added: &Added<'_>, request: &Request) -> Result<(), Failure> {
-        let is_number =
-            matches!(addition(&request.output), Some(Addition::Append(Axis::Number(_))));
-        let is_other = |header: &&Header| {
-            !added.names.contains(&*header.name)
-                && added.groups.contains_key(group_of(&header.name))
-                && !(is_number && header.annotations.dimension_names.is_empty())
-        };
+    /// Checks that no other array with an axis of this name ends before the arrays in `added`, in their groups and the
+    /// groups above and below.
+    fn check_shorter(&self, added: &Added<'_>) -> Result<(), Failure> {
+        let is_other = |header: &&Header| !added.has(&header.name);
         for header in self.described().filter(is_other) {
-            if self.ranges(header, None, request)?.is_some() {
-                let name = Shown(&header.name);
-                return Err(self.refused(&format!(
-                    "\"{name}\" would stay shorter, because no tensor is appended to it"
-                )));
+            for (name, range) in added.related(&header.name).filter_map(|each| each.named()) {
+                if axes::called(header, name)?.is_some_and(|at| header.shape[at] < range.end) {
+                    let name = Shown(&header.name);
+                    return Err(self.refused(&format!(
+                        "\"{name}\" would stay shorter, because no tensor is appended to it"
+                    )));
+                }
             }
         }
         let is_known = |name: &str| self.file.undecoded().iter().any(|own| own.header.name == name);
-        let is_in = |name: &str| added.groups.contains_key(group_of(name));
+        let is_near = |name: &str| added.related(name).next().is_some();
         let mut unreadable = self.file.unreadable().iter();
-        match unreadable.find(|each| is_in(&each.name) && !is_known(&each.name)) {
+        match unreadable.find(|each| is_near(&each.name) && !is_known(&each.name)) {
             Some(Unreadable { name, problem }) => Err(self.refused(&format!(
                 "\"{}\" cannot be read, and might stay shorter: {problem}",
                 Shown(name)
@@ -332,43 +306,79 @@ fn find(axis: &Axis, header: &Header) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// The first and last index of an array along each axis of a request; `None` for an axis that it does not have.
-type Ranges = Vec<Option<Range<usize>>>;
-
 /// The arrays to which tensors are added.
 #[derive(Default)]
-struct Added<'a> {
-    names: BTreeSet<&'a str>,
-    /// For each group, the name of its first array, and the ranges of all its arrays.
-    groups: BTreeMap<&'a str, (&'a str, Ranges)>,
+struct Added<'a>(Vec<AddedArray<'a>>);
+
+struct AddedArray<'a> {
+    name: &'a str,
+    /// For each axis of the request, its name in the array, and the indices that are written; `None` if the array does
+    /// not have it.
+    axes: Vec<Option<(Option<&'a str>, Range<usize>)>>,
 }
 
 impl<'a> Added<'a> {
-    /// Adds an array, and checks that it gets the same indices as the other arrays of its group along the axes of the
-    /// request.
-    fn add(&mut self, header: &'a Header, place: &Place, request: &Request) -> Result<(), Failure> {
-        let range = |axis: &Axis| -> Result<Option<Range<usize>>, Failure> {
-            let at = find(axis, header)?;
-            Ok(at.map(|at| place.begin[at]..place.end[at]))
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|each| each.name == name)
+    }
+
+    /// Returns the arrays in the group of an array, and in the groups above and below it.
+    fn related(&self, name: &str) -> impl Iterator<Item = &AddedArray<'a>> {
+        let group = group_of(name).to_owned();
+        let is_in = |one: &str, other: &str| {
+            other.is_empty()
+                || one
+                    .strip_prefix(other)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let own: Ranges = axes_of(request).into_iter().map(range).collect::<Result<_, _>>()?;
-        self.names.insert(&header.name);
-        let entry = self.groups.entry(group_of(&header.name));
-        let (other, known) = entry.or_insert((&header.name, vec![None; own.len()]));
-        for (known, own) in known.iter_mut().zip(own) {
-            match (&known, own) {
-                (Some(there), Some(own)) if *there != own => {
-                    let (name, other) = (Shown(&header.name), Shown(other));
+        self.0.iter().filter(move |each| {
+            let other = group_of(each.name);
+            is_in(&group, other) || is_in(other, &group)
+        })
+    }
+
+    /// Adds an array.
+    ///
+    /// # Errors
+    /// If a number can mean different axes in several arrays, or arrays of related groups get different indices.
+    fn add(&mut self, header: &'a Header, place: &Place, request: &Request) -> Result<(), Failure> {
+        let names = &header.annotations.dimension_names;
+        let of = |axis: &Axis| -> Result<_, Failure> {
+            let name = |at: usize| names.get(at).and_then(Option::as_deref);
+            Ok(find(axis, header)?.map(|at| (name(at), place.begin[at]..place.end[at])))
+        };
+        let own: Vec<_> = axes_of(request).into_iter().map(of).collect::<Result<_, _>>()?;
+        let is_related = |other: &str| self.related(&header.name).any(|each| each.name == other);
+        for other in &self.0 {
+            for ((axis, own), there) in axes_of(request).into_iter().zip(&own).zip(&other.axes) {
+                let (Some((name, own)), Some((other_name, there))) = (own, there) else { continue };
+                let (array, another) = (Shown(&header.name), Shown(other.name));
+                if let Axis::Number(axis) = axis
+                    && (name.is_none() || name != other_name)
+                {
                     return Err(Failure::refused(format!(
-                        "\"{name}\" would get the indices {} to {}, but \"{other}\" {} to {}, along the same axis",
+                        "axis {axis} of \"{array}\" may not be axis {axis} of \"{another}\""
+                    ))
+                    .with_hint("give the name of the axis, or select one tensor"));
+                }
+                if own != there && is_related(other.name) {
+                    return Err(Failure::refused(format!(
+                        "\"{array}\" would get the indices {} to {}, but \"{another}\" {} to {}, along the same axis",
                         own.start, own.end, there.start, there.end
                     )));
                 }
-                (None, Some(own)) => *known = Some(own),
-                _ => {}
             }
         }
+        self.0.push(AddedArray { name: &header.name, axes: own });
         Ok(())
+    }
+}
+
+impl AddedArray<'_> {
+    /// Returns the first axis of the request with its name and indices.
+    fn named(&self) -> Option<(&str, &Range<usize>)> {
+        let (name, range) = self.axes.first()?.as_ref()?;
+        Some(((*name)?, range))
     }
 }
 

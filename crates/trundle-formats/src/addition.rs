@@ -225,6 +225,9 @@ fn folders(store: &Path, ending: &'static str) -> Result<impl Iterator<Item = Pa
 pub(crate) fn finish(folder: &TemporaryFolder, tag: &str, store: &Path) -> Result<(), Problem> {
     let record = Record::read(folder.path())?;
     record.check(store, false)?;
+    for Changed { key, .. } in &record.changed {
+        check_move(folder_of(&store.join(key)), folder.path())?;
+    }
     check_moves(&folder.path().join(CHUNKS), store, folder.path())?;
     let complete = folder_of(store).join(TemporaryName::of(tag, ENDING));
     rename(folder.path(), &complete).map_err(renaming)?;
@@ -234,15 +237,8 @@ pub(crate) fn finish(folder: &TemporaryFolder, tag: &str, store: &Path) -> Resul
 
 /// Checks that files can be moved from `own` into the folders of the store that get chunks, and back.
 fn check_moves(from: &Path, to: &Path, own: &Path) -> Result<(), Problem> {
-    if to.exists() {
-        let (trial, moved) = (own.join("trial"), to.join(TRIAL));
-        File::create(&trial).map_err(creating)?;
-        let tried = fs::rename(&trial, &moved).and_then(|()| fs::rename(&moved, &trial));
-        tried.map_err(|source| {
-            let folder = to.display().to_string();
-            let source = io::Error::new(source.kind(), format!("{}: {source}", Shown(&folder)));
-            Problem::Io { doing: "move the new chunks into the store", source }
-        })?;
+    if fs::symlink_metadata(to).is_ok() {
+        check_move(to, own)?;
     }
     for entry in fs::read_dir(from).map_err(Problem::reading)? {
         let entry = entry.map_err(Problem::reading)?;
@@ -251,6 +247,18 @@ fn check_moves(from: &Path, to: &Path, own: &Path) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Checks that a file can be moved from the folder `own` into the folder `to`, and back.
+fn check_move(to: &Path, own: &Path) -> Result<(), Problem> {
+    let (trial, moved) = (own.join("trial"), to.join(TRIAL));
+    File::create(&trial).map_err(creating)?;
+    let tried = fs::rename(&trial, &moved).and_then(|()| fs::rename(&moved, &trial));
+    tried.map_err(|source| {
+        let folder = to.display().to_string();
+        let source = io::Error::new(source.kind(), format!("{}: {source}", Shown(&folder)));
+        Problem::Io { doing: "move the new chunks into the store", source }
+    })
 }
 
 /// Returns whether a folder or a folder below it contains a file.

@@ -432,11 +432,6 @@ pub(crate) fn find_folder_destination(
     if destination.file_name().is_none() {
         return Err(Problem::unsupported("a new folder needs a name of its own"));
     }
-    if destination.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("zip")) {
-        return Err(Problem::Unsupported(format!(
-            "format {name} is written as a folder, not as a zip archive: choose a name such as OUT.{name}"
-        )));
-    }
     check_name(&destination)?;
     match fs::metadata(&destination) {
         Ok(_) if !overwrite => Err(Problem::Exists),
@@ -444,6 +439,11 @@ pub(crate) fn find_folder_destination(
             Err(Problem::OtherFolder)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if destination.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("zip")) {
+                return Err(Problem::Unsupported(format!(
+                    "format {name} is written as a folder, not as a zip archive: choose a name such as OUT.{name}"
+                )));
+            }
             check_folder_of(&destination)?;
             Ok(destination)
         }

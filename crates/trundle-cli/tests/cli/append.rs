@@ -130,6 +130,12 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     let notes = dir.path("text.zarr/notes/zarr.json");
     let text = fs::read_to_string(&notes).unwrap();
     fs::write(notes, text.replace("\"bytes\"", "\"unknown\"")).unwrap();
+    // The axis of a group is that of the groups in it.
+    for (store, times) in [("deep.zarr", [5, 5]), ("uneven.zarr", [2, 3])] {
+        write_group(&dir.path(store).join("a"), times[0]);
+        fs::copy(dir.path("group.zarr/zarr.json"), dir.path(store).join("zarr.json")).unwrap();
+        write_array(&dir.path(store), "time", &Tensor::counting(&times[1..]), "time");
+    }
     // Its arrays have no names for their axes.
     write_store(&dir.path("plain.zarr/a"), &Tensor::counting(&[5, 4]), &[5, 4], |_| false);
     write_store(&dir.path("plain.zarr/b"), &Tensor::counting(&[3]), &[3], |_| false);

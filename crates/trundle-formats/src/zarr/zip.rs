@@ -63,7 +63,8 @@ fn root_of<'a>(names: impl Iterator<Item = &'a str>) -> Result<String, Problem> 
 
 impl Archive {
     fn member(&self, key: &str) -> io::Result<Option<&Member>> {
-        let refused = |why: &String| io::Error::new(io::ErrorKind::Unsupported, why.clone());
+        // An unsupported object would count as missing.
+        let refused = |why: &String| io::Error::new(io::ErrorKind::InvalidData, why.clone());
         self.members.get(key).map(|member| member.as_ref().map_err(refused)).transpose()
     }
 

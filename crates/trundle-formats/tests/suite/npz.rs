@@ -82,6 +82,8 @@ fn what_is_not_a_tensor_or_an_archive_is_refused() {
     );
     let stores = [stored("a/zarr.json", b"{}"), stored("b/.zgroup", b"{}")];
     assert_eq!(refusal(archive(&stores)), "holds several Zarr stores: unzip it first");
+    let bzip2 = Member { method: 12, ..stored("zarr.json", b"{}") };
+    assert!(member_refusal(bzip2).starts_with("zarr.json: is compressed with BZIP2"));
     assert!(member_refusal(stored("x.npy", b"hello, this is text")).contains("not an .npy file"));
     let short = &npy[..npy.len() - 1];
     for short in [stored("x.npy", short), deflated("x.npy", short)] {
