@@ -322,19 +322,9 @@ impl<'a> Added<'a> {
         self.0.iter().any(|each| each.name == name)
     }
 
-    /// Returns the arrays in the group of an array, and in the groups above and below it.
+    /// Returns the arrays that are [related](are_related) to an array.
     fn related(&self, name: &str) -> impl Iterator<Item = &AddedArray<'a>> {
-        let group = group_of(name).to_owned();
-        let is_in = |one: &str, other: &str| {
-            other.is_empty()
-                || one
-                    .strip_prefix(other)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.0.iter().filter(move |each| {
-            let other = group_of(each.name);
-            is_in(&group, other) || is_in(other, &group)
-        })
+        self.0.iter().filter(move |each| are_related(name, each.name))
     }
 
     /// Adds an array.
@@ -348,7 +338,6 @@ impl<'a> Added<'a> {
             Ok(find(axis, header)?.map(|at| (name(at), place.begin[at]..place.end[at])))
         };
         let own: Vec<_> = axes_of(request).into_iter().map(of).collect::<Result<_, _>>()?;
-        let is_related = |other: &str| self.related(&header.name).any(|each| each.name == other);
         for other in &self.0 {
             for ((axis, own), there) in axes_of(request).into_iter().zip(&own).zip(&other.axes) {
                 let (Some((name, own)), Some((other_name, there))) = (own, there) else { continue };
@@ -361,7 +350,7 @@ impl<'a> Added<'a> {
                     ))
                     .with_hint("give the name of the axis, or select one tensor"));
                 }
-                if own != there && is_related(other.name) {
+                if own != there && are_related(&header.name, other.name) {
                     return Err(Failure::refused(format!(
                         "\"{array}\" would get the indices {} to {}, but \"{another}\" {} to {}, along the same axis",
                         own.start, own.end, there.start, there.end
@@ -380,6 +369,16 @@ impl AddedArray<'_> {
         let (name, range) = self.axes.first()?.as_ref()?;
         Some(((*name)?, range))
     }
+}
+
+/// Returns whether two arrays are in one group, or the group of one is within the group of the other.
+fn are_related(one: &str, other: &str) -> bool {
+    let (one, other) = (group_of(one), group_of(other));
+    let is_in = |one: &str, other: &str| {
+        let rest = one.strip_prefix(other);
+        other.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    is_in(one, other) || is_in(other, one)
 }
 
 /// Returns the path of the group of an array.
