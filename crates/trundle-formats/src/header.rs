@@ -61,13 +61,15 @@ pub struct Encoding {
     pub codecs: Codecs,
     /// The names of the other codecs, each with its replacement.
     pub not_kept: Vec<String>,
+    /// The first codec that loses information or is only read, so that no chunk can be added to the stored ones.
+    pub not_written: Option<String>,
     /// Whether encoding a chunk with `codecs` reproduces its stored bytes.
     pub as_written: bool,
     /// The bytes of memory that each decoding thread needs for the codecs in `not_kept`.
     pub decoding_bytes: usize,
 }
 
-trundle_core::fingerprint!(struct Encoding { format, shard, order, codecs, not_kept, as_written } except { decoding_bytes });
+trundle_core::fingerprint!(struct Encoding { format, shard, order, codecs, not_kept, as_written } except { decoding_bytes, not_written });
 
 impl Encoding {
     /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor, with unchanged chunks.

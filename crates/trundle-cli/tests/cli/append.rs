@@ -130,7 +130,16 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     let notes = dir.path("text.zarr/notes/zarr.json");
     let text = fs::read_to_string(&notes).unwrap();
     fs::write(notes, text.replace("\"bytes\"", "\"unknown\"")).unwrap();
-    // The axis of a group is that of the groups in it.
+    // A codec that loses information.
+    let scaled = json!({ "id": "fixedscaleoffset", "offset": 0, "scale": 10, "dtype": "<f4", "astype": "<i2" });
+    let lossy = json!({
+        "zarr_format": 2, "shape": [5, 4], "chunks": [5, 4], "dtype": "<f4", "compressor": null,
+        "fill_value": 0, "order": "C", "filters": [scaled],
+    });
+    dir.write("floats.npy", &Tensor::noise("'<f4'", 4, &[2, 4]).file(npy::PLAIN));
+    fs::create_dir(dir.path("lossy.zarr")).unwrap();
+    fs::write(dir.path("lossy.zarr/.zarray"), lossy.to_string()).unwrap();
+    // Groups above and below a group share its axes.
     for (store, times) in [("deep.zarr", [5, 5]), ("uneven.zarr", [2, 3])] {
         write_group(&dir.path(store).join("a"), times[0]);
         fs::copy(dir.path("group.zarr/zarr.json"), dir.path(store).join("zarr.json")).unwrap();

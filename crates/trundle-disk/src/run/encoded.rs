@@ -30,12 +30,13 @@ impl Executor<'_> {
         let Context { job, target, path, options, .. } = self.context;
         let (to, of) = (job.skeleton.data_offsets()[tensor], &job.tensors[tensor]);
         let is_there = of.chunked().is_some_and(|chunked| chunked.place().is_some());
-        let copied = if is_there { Some(0..0) } else { some.clone() };
-        self.each_encoded(tensor, sources, ("copying", copied), |chunk, index| {
-            let Some(chunk) = chunk else { return Ok(()) };
-            let copied = target.write_encoded_chunk(to, index, chunk);
-            copied.map_err(|error| self.context.writing(error))
-        })?;
+        if !is_there {
+            self.each_encoded(tensor, sources, ("copying", some.clone()), |chunk, index| {
+                let Some(chunk) = chunk else { return Ok(()) };
+                let copied = target.write_encoded_chunk(to, index, chunk);
+                copied.map_err(|error| self.context.writing(error))
+            })?;
+        }
         if !(options.verify || is_there) || !of.is_undecoded() {
             return Ok(());
         }

@@ -85,6 +85,7 @@ impl Kept {
             order: None,
             codecs: Codecs(self.codecs),
             not_kept: self.not_kept,
+            not_written: None,
             as_written: false,
             decoding_bytes: 0,
         }

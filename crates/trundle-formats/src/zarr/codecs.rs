@@ -16,7 +16,7 @@ pub(super) fn encoding(
     width: usize,
 ) -> Encoding {
     let (mut kept, mut not_kept, mut as_written) = (Vec::new(), Vec::new(), true);
-    let mut decoding_bytes = 0;
+    let (mut decoding_bytes, mut not_written) = (0, None);
     for codec in stored {
         let name = codec["name"].as_str().unwrap_or_default();
         if name == "numcodecs.bz2" {
@@ -30,19 +30,26 @@ pub(super) fn encoding(
                 Some((codec, None)) => kept.push(codec),
                 Some((codec, Some(replacement))) => {
                     as_written = false;
+                    if name == LZ4 {
+                        not_written.get_or_insert_with(|| name.to_owned());
+                    }
                     not_kept.push(format!("{name} (replaced by {replacement})"));
                     kept.push(codec);
                 }
                 None => {
                     as_written = false;
+                    not_written.get_or_insert_with(|| name.to_owned());
                     not_kept.push(name.to_owned());
                 }
             },
         }
     }
     let (format, codecs) = (ChunkFormat::Zarr, Codecs(kept));
-    Encoding { format, shard, order, codecs, not_kept, as_written, decoding_bytes }
+    Encoding { format, shard, order, codecs, not_kept, not_written, as_written, decoding_bytes }
 }
+
+/// A codec that trundle only reads.
+const LZ4: &str = "numcodecs.lz4";
 
 pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64 {
     let not_kept = match stored.iter().any(|codec| codec["name"] == "numcodecs.bz2") {
@@ -101,7 +108,7 @@ fn kept_codec(
             return Some((Codec::Crc32c, Some("crc32c")));
         }
         // The most similar codecs of version 3.
-        "numcodecs.lz4" => {
+        LZ4 => {
             let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
             let (level, block_bytes, element_bytes) = (5, 0, None);
             let codec = Codec::Blosc { compressor, level, shuffle, block_bytes, element_bytes };
