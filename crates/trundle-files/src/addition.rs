@@ -11,7 +11,7 @@ use trundle::normalize_axis;
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{
     Annotations, ChunkedTensor, Difference, Earlier, Format, Header, Place, Shown, TensorFile,
-    Unreadable, check_addition, continue_addition, is_url, overlaps,
+    Unreadable, check_addition, continue_addition, lasting_url, overlaps,
 };
 
 use crate::axes;
@@ -266,7 +266,7 @@ impl Existing {
                         return Err(Failure::refused(format!(
                             "the region ends at {end}, but axis {axis} has the size {size}"
                         ))
-                        .with_hint("--append writes after the end"));
+                        .with_hint("append writes after the end"));
                     }
                     (ranges[axis], is_any) = (*begin..end, true);
                 }
@@ -439,7 +439,7 @@ fn destination(request: &Request) -> Result<(&Path, &'static Format), Failure> {
     };
     if to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some() || to.metadata_only {
         return Err(Failure::usage(
-            "the store keeps its chunks, shards and codecs, so they cannot be chosen with --append or --region",
+            "the store keeps its chunks, shards and codecs, so they cannot be chosen in an append",
         ));
     }
     if to.overwrite {
@@ -462,7 +462,11 @@ fn identity(request: &Request) -> String {
     request.output.path = None;
     (request.output.verify, request.output.resume) = (false, false);
     let mut states = Vec::new();
-    for path in request.inputs.iter_mut().filter(|path| !is_url(path)) {
+    for path in &mut request.inputs {
+        if let Some(url) = lasting_url(path) {
+            *path = url.into();
+            continue;
+        }
         let state = fs::metadata(&*path).and_then(|found| Ok((found.len(), found.modified()?)));
         // Nothing shows whether a stream or a missing file is the same as before.
         states.push(state.unwrap_or_else(|_| (0, SystemTime::now())));

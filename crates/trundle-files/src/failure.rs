@@ -202,12 +202,13 @@ impl From<trundle_formats::Error> for Failure {
         let failure = Failure::of(error.exit_class(), &error).with_system(system);
         match &error.problem {
             Problem::Exists => failure.with_setting(Setting::Force, "overwrites it"),
-            Problem::NoStore => {
-                failure.with_hint("without --append or --region, the command creates it")
-            }
+            Problem::NoStore => failure.with_hint("without append or region, it is created"),
             Problem::HalfAdded => failure.with_setting(Setting::Resume, "finishes it"),
+            Problem::AddedTo => {
+                failure.with_setting(Setting::Resume, "continues it, if no other run is active")
+            }
             Problem::ChangedStore(_) => failure.with_hint(
-                "check the store; trundle clean --force FOLDER removes the chunks that were not moved",
+                "check the store; trundle clean --force FOLDER or URL removes what was left",
             ),
             Problem::Unfinished => {
                 failure.with_setting(Setting::Force, "removes it and starts over")

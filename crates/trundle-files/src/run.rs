@@ -24,6 +24,8 @@ pub struct Outcome {
     pub outputs: Vec<Value>,
     /// The largest number of passes of a tensor.
     pub passes: usize,
+    /// The number of bytes that were written.
+    pub bytes_written: u64,
     /// The time, and whether the output was verified or resumed.
     pub ran: trundle_disk::Outcome,
     /// Whether elements keep their positions and only the header states the new axis order.
@@ -101,6 +103,7 @@ impl Decided {
         Outcome {
             outputs: described,
             passes: jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).max().unwrap_or(0),
+            bytes_written: jobs.iter().map(|job| job.cost().bytes_written).sum(),
             ran: trundle_disk::Outcome::default(),
             by_header: jobs.iter().all(is_by_header),
             left_out: decision.left_out(&self.opened),
@@ -113,11 +116,8 @@ impl Decided {
 
     /// Describes what the output does not keep, as warnings and as fields of the report.
     fn losses(&self, output: &str) -> (Vec<String>, Value) {
-        let costs = self.jobs.iter().map(Job::cost);
-        let mut more = json!({
-            "bytes_read": costs.clone().map(|cost| cost.bytes_read).sum::<u64>(),
-            "bytes_written": costs.map(|cost| cost.bytes_written).sum::<u64>(),
-        });
+        let read: u64 = self.jobs.iter().map(|job| job.cost().bytes_read).sum();
+        let mut more = json!({ "bytes_read": read });
         let lost = self.jobs[0].left_out();
         let mut warnings = left_out::lines(lost);
         let keys: Vec<&String> = lost.metadata.iter().chain(&self.untrue).collect();
@@ -252,7 +252,7 @@ impl Outcome {
             "seconds": seconds,
             "move_seconds": self.ran.move_seconds,
             "bytes_read": self.more["bytes_read"],
-            "bytes_written": self.more["bytes_written"],
+            "bytes_written": self.bytes_written,
             "resumed": self.ran.resumed,
         });
         if self.ran.verified {

@@ -1,4 +1,5 @@
-//! Additions to an existing Zarr store: chunks and metadata that are complete before any of them is moved into it.
+//! Additions to an existing Zarr store in a folder: chunks and metadata that are complete before any of them is moved
+//! into it. [`BucketAddition`] adds to stores elsewhere.
 //!
 //! The hidden folder of an addition has the new chunks below `chunks`, under the keys that they have in the store, and
 //! a record of the metadata that changes. Publishing it renames each chunk into the store, then each metadata object,
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "zarr")]
+use crate::bucket_addition::{BucketAddition, resume};
 use crate::file_identity::id_of;
 use crate::file_lock::{Kind, open_locked};
 use crate::format::FolderFormat;
@@ -38,35 +41,49 @@ pub(crate) struct Record {
     /// The text that identifies the request.
     request: String,
     /// The metadata objects of the arrays and of the groups that change, in the order in which they are replaced.
-    changed: Vec<Changed>,
+    pub(crate) changed: Vec<Changed>,
 }
 
 /// A metadata object.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Changed {
-    key: String,
+    pub(crate) key: String,
     /// The [identifier](id_of) of its folder, if the system reports one.
     folder: Option<String>,
-    before: String,
-    after: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 impl Changed {
+    /// Describes a metadata object of a store in a folder, or elsewhere if `store` is `None`.
     #[cfg(feature = "zarr")]
-    pub(crate) fn new(store: &Path, key: String, [before, after]: [String; 2]) -> Changed {
-        Changed { folder: id_of(folder_of(&store.join(&key))), key, before, after }
+    pub(crate) fn new(store: Option<&Path>, changed: trundle_zarr::ChangedMetadata) -> Changed {
+        let trundle_zarr::ChangedMetadata { key, before, after } = changed;
+        let folder = store.and_then(|store| id_of(folder_of(&store.join(&key))));
+        Changed { key, folder, before, after }
     }
 
     /// Checks that the object has its old text, or its new one if `is_moved` is true, and is in the same folder.
     fn check(&self, store: &Path, is_moved: bool) -> Result<(), Problem> {
         let path = store.join(&self.key);
-        let found = fs::read(&path).map_err(Problem::reading)?;
-        let is_same = found == self.before.as_bytes() || is_moved && found == self.after.as_bytes();
+        self.check_text(&fs::read(&path).map_err(Problem::reading)?, is_moved)?;
         let folder = id_of(folder_of(&path));
-        if is_same && (self.folder == folder || self.folder.is_none() || folder.is_none()) {
-            return Ok(());
+        match self.folder == folder || self.folder.is_none() || folder.is_none() {
+            true => Ok(()),
+            false => Err(self.differs()),
         }
-        Err(Problem::ChangedStore(Shown(&self.key).to_string()))
+    }
+
+    /// Checks that `found` is the old text of the object, or its new one if `is_moved` is true.
+    pub(crate) fn check_text(&self, found: &[u8], is_moved: bool) -> Result<(), Problem> {
+        match found == self.before.as_bytes() || is_moved && found == self.after.as_bytes() {
+            true => Ok(()),
+            false => Err(self.differs()),
+        }
+    }
+
+    fn differs(&self) -> Problem {
+        Problem::ChangedStore(Shown(&self.key).to_string())
     }
 }
 
@@ -106,6 +123,11 @@ impl Record {
         })
     }
 
+    /// Returns what a call for `request` has done when it has finished the addition with this record.
+    pub(crate) fn earlier(&self, request: &str) -> Earlier {
+        if self.request == request { Earlier::Finished } else { Earlier::OtherFinished }
+    }
+
     /// Checks the metadata objects with [`Changed::check`].
     fn check(&self, store: &Path, is_moved: bool) -> Result<(), Problem> {
         self.changed.iter().try_for_each(|changed| changed.check(store, is_moved))
@@ -120,7 +142,7 @@ pub(crate) fn destination(
     path: &Path,
     format: &Format,
 ) -> Result<(PathBuf, FolderFormat), Problem> {
-    let only = "--append and --region need an existing Zarr store in a local folder";
+    let only = "nothing can be added to it: only existing Zarr stores can grow";
     let folder = format.folder.filter(|_| url_of(path).is_none());
     let folder = folder.ok_or_else(|| Problem::unsupported(only))?;
     match fs::metadata(path) {
@@ -140,11 +162,16 @@ fn check_outermost(store: &Path, is_one: fn(&Path) -> bool) -> Result<(), Proble
     let store = fs::canonicalize(store).map_err(Problem::reading)?;
     match store.ancestors().skip(1).filter(|folder| is_one(folder)).last() {
         None => Ok(()),
-        Some(outer) => Err(Problem::Unsupported(format!(
-            "is in the Zarr store {}: give this store as the output, and name the tensor like the array",
-            Shown(&outer.display().to_string())
-        ))),
+        Some(outer) => Err(is_within(&outer.display().to_string())),
     }
+}
+
+/// Returns the error that another store contains the output.
+pub(crate) fn is_within(outer: &str) -> Problem {
+    Problem::Unsupported(format!(
+        "is in the Zarr store {}: give this store as the output, and name the tensor like the array",
+        Shown(outer)
+    ))
 }
 
 /// Checks that something can be added to the store at `path`, and that no earlier addition is half published.
@@ -153,6 +180,10 @@ fn check_outermost(store: &Path, is_one: fn(&Path) -> bool) -> Result<(), Proble
 /// [`Error`] with the reason.
 pub fn check_addition(format: &Format, path: &Path) -> Result<(), Error> {
     let check = || {
+        #[cfg(feature = "zarr")]
+        if let Some(url) = url_of(path) {
+            return BucketAddition::check(url);
+        }
         let (store, _) = destination(path, format)?;
         if folders(&store, ENDING)?.next().is_some() {
             return Err(Problem::HalfAdded);
@@ -169,12 +200,15 @@ pub fn check_addition(format: &Format, path: &Path) -> Result<(), Error> {
 /// [`Error`] if the store has changed since, or the addition cannot be finished.
 pub fn continue_addition(format: &Format, path: &Path, request: &str) -> Result<Earlier, Error> {
     let find = || {
+        #[cfg(feature = "zarr")]
+        if let Some(url) = url_of(path) {
+            return resume(url, request);
+        }
         let (store, _) = destination(path, format)?;
         if let Some((complete, record)) = half_published(&store)? {
             let _locked = open_locked(&complete, Kind::Folder)?;
             publish(&complete, &record, &store)?;
-            let is_same = record.request == request;
-            return Ok(if is_same { Earlier::Finished } else { Earlier::OtherFinished });
+            return Ok(record.earlier(request));
         }
         // Another run may have finished the same request since.
         let is_same = |folder: PathBuf| {

@@ -16,6 +16,9 @@ use crate::url::REGISTERED;
 /// The prefix of the keys that exist only in an unfinished store.
 pub const UNFINISHED: &str = ".trundle-unfinished";
 
+/// The key of the note of a run that adds to an existing store.
+pub const ADDING: &str = ".trundle-append";
+
 /// An object store in which an output can be written: its objects can be listed, created and removed.
 pub trait Bucket: ObjectStore {
     /// Returns whether the store has no objects.

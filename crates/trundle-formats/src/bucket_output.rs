@@ -13,7 +13,7 @@ use trundle_remote::Remote;
 use trundle_zarr::{Below, ByteRange, Object, ObjectStore, Stat, Store};
 
 use crate::Problem;
-use crate::bucket::{self, Bucket, UNFINISHED};
+use crate::bucket::{self, ADDING, Bucket, UNFINISHED};
 use crate::lock::lock;
 #[cfg(feature = "remote")]
 use crate::remote_objects::Objects;
@@ -88,6 +88,9 @@ pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     let mut left = Vec::new();
     for url in urls {
         let objects = Objects::open(&url)?;
+        if let Some(Stat { bytes, modified: Some(modified), .. }) = objects.stat(ADDING)? {
+            left.push(Unfinished { url: url.clone(), tag: ADDING.to_owned(), bytes, modified });
+        }
         let Some(claim) = objects.read(CLAIM, ByteRange::All, MOST_NOTE_BYTES)? else { continue };
         let tag = String::from_utf8(claim)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -152,6 +155,9 @@ impl BucketOutput {
     /// [`Problem`] if an object cannot be removed.
     pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
         let objects = open(url)?;
+        if tag == ADDING {
+            return objects.remove(ADDING).map_err(removing);
+        }
         if !is_claimed(&*objects, tag)? {
             return Ok(());
         }

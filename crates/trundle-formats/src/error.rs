@@ -73,10 +73,18 @@ pub enum Problem {
     #[error("does not exist, so nothing can be added to it")]
     NoStore,
     /// A run was interrupted while it moved new chunks into the store.
-    #[error("an earlier --append or --region was interrupted while it changed the store")]
+    #[error("an earlier append was interrupted while it changed the store")]
     HalfAdded,
+    /// Another run adds to a store in a bucket, or was interrupted.
+    #[error("another append writes to the store, or was interrupted")]
+    AddedTo,
+    /// A run of another request was interrupted while it wrote chunks to a store in a bucket.
+    #[error(
+        "an append with other inputs or options was interrupted: resume that one, or delete .trundle-append from the store if its region does not matter"
+    )]
+    OtherBegun,
     /// The store was changed after a run had begun to add to it.
-    #[error("{0} was changed or replaced after --append or --region had read it")]
+    #[error("{0} was changed or replaced after the append had read it")]
     ChangedStore(String),
     /// Another process uses the temporary file of the same output.
     #[error("is being written by another process")]
@@ -257,6 +265,8 @@ impl Problem {
             | Problem::Busy
             | Problem::Unfinished
             | Problem::HalfAdded
+            | Problem::AddedTo
+            | Problem::OtherBegun
             | Problem::NoFolder(_) => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists

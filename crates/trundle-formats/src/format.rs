@@ -28,6 +28,9 @@ pub(crate) enum NewFolder<'a> {
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
     /// A folder for chunks that are later moved into the existing store `store`. `request` identifies the request.
     Addition { folder: &'a Path, store: &'a Path, request: &'a str },
+    /// An existing store in a bucket.
+    #[cfg(feature = "zarr")]
+    BucketAddition(&'a crate::bucket_addition::BucketAddition),
     /// A bucket. The list of written files is there if several processes write to the store, one of which has created
     /// it.
     #[cfg(feature = "zarr")]

@@ -46,6 +46,8 @@ mod blob;
 #[cfg(feature = "zarr")]
 pub mod bucket;
 #[cfg(feature = "zarr")]
+mod bucket_addition;
+#[cfg(feature = "zarr")]
 mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
@@ -133,7 +135,7 @@ pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary
 pub use temporary_name::TemporaryName;
 pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
-pub use url::is_url;
+pub use url::{is_url, lasting_url};
 pub use write::{NamedTensor, check_output, stage, write};
 
 /// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine). All

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::addition;
 #[cfg(feature = "zarr")]
+use crate::bucket_addition::BucketAddition;
+#[cfg(feature = "zarr")]
 use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 use crate::file_identity::is_same_file;
@@ -50,6 +52,8 @@ enum Target {
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
     Addition(Addition),
+    #[cfg(feature = "zarr")]
+    BucketAddition(BucketAddition, FolderFormat),
     #[cfg(feature = "zarr")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
@@ -162,6 +166,12 @@ impl Output {
         request: &str,
     ) -> Result<Output, Error> {
         let create = || {
+            #[cfg(feature = "zarr")]
+            if let (Some(url), Some(folder)) = (url_of(path), format.folder) {
+                let tags = [tag, &Output::new_tag(path)];
+                let addition = BucketAddition::begin(url, tags, request)?;
+                return Ok(Target::BucketAddition(addition, folder));
+            }
             let (store, format) = addition::destination(path, format)?;
             let folder = TemporaryFolder::new(folder_of(&store), tag, "part")?;
             let (tag, request) = (tag.to_owned(), request.to_owned());
@@ -243,6 +253,10 @@ impl Output {
                 skeleton,
             ),
             #[cfg(feature = "zarr")]
+            Target::BucketAddition(addition, format) => {
+                (format.begin)(NewFolder::BucketAddition(addition), skeleton)
+            }
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, format) => {
                 (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
             }
@@ -287,7 +301,7 @@ impl Output {
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) | Target::Addition(Addition { folder, .. }) => folder.sync(),
             #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Ok(()),
+            Target::Bucket(..) | Target::BucketAddition(..) => Ok(()),
             Target::Special(_) | Target::Stdout(_) => Ok(()),
         };
         synced.map_err(|error| Error::at(&self.path, "stdout", Problem::writing(error)))?;
@@ -342,6 +356,8 @@ impl Target {
                 return folder.publish(|folder| addition::finish(folder, &tag, &store));
             }
             #[cfg(feature = "zarr")]
+            Target::BucketAddition(addition, _) => return addition.finish(),
+            #[cfg(feature = "zarr")]
             Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
@@ -378,7 +394,9 @@ impl Write for Output {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) | Target::Addition(_) => Err(io::ErrorKind::IsADirectory.into()),
             #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
+            Target::Bucket(..) | Target::BucketAddition(..) => {
+                Err(io::ErrorKind::IsADirectory.into())
+            }
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -389,7 +407,7 @@ impl Write for Output {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) | Target::Addition(_) => Ok(()),
             #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Ok(()),
+            Target::Bucket(..) | Target::BucketAddition(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }

@@ -92,9 +92,9 @@ fn chunks_of(
     shape: &[usize],
 ) -> Result<(Vec<usize>, Option<Vec<usize>>), crate::Problem> {
     use crate::chunked::usable;
-    use trundle_zarr::{Folder, ObjectStore, ZarrArray};
+    use trundle_zarr::ZarrArray;
 
-    let objects: std::sync::Arc<dyn ObjectStore> = std::sync::Arc::new(Folder::new(store));
+    let objects = crate::bucket_addition::objects_of(store)?;
     let shape: Vec<u64> = shape.iter().map(|size| *size as u64).collect();
     let array = ZarrArray::reshaped(&*objects, path, &shape, &objects)?;
     Ok((usable(&array.chunk)?, array.shard.as_deref().map(usable).transpose()?))

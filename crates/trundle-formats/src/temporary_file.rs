@@ -60,7 +60,10 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
         remove(file);
     }
     #[cfg(feature = "zarr")]
-    crate::bucket_output::remove_begun();
+    {
+        crate::bucket_output::remove_begun();
+        crate::bucket_addition::forget_begun();
+    }
     Some(registry.files.values().any(|kept| *kept))
 }
 

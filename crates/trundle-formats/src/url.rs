@@ -29,6 +29,15 @@ pub(crate) fn is_registered(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with(REGISTERED))
 }
 
+/// Returns the part of a URL that identifies its objects for other processes: the address of a registered store without
+/// the name of the store.
+pub fn lasting_url(path: &Path) -> Option<&str> {
+    let url = url_of(path)?;
+    let within =
+        |name: &'_ str| name.find('/').map_or("", |at| &url[url.len() - name.len() + at..]);
+    Some(url.strip_prefix(REGISTERED).map_or(url, within))
+}
+
 /// Hides the user name and the password of an HTTP URL, which is refused later.
 pub(crate) fn without_password(path: &str) -> String {
     let Some((scheme, rest)) = path.split_once("://") else { return path.to_owned() };

@@ -90,7 +90,7 @@ mod _trundle {
     use super::python_store::StoreAddress;
     #[pymodule_export]
     use super::stores::{
-        Stop, discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
+        Stop, add_to, discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
     };
     #[pymodule_export]
     use super::tuning::tune;
@@ -102,6 +102,9 @@ mod _trundle {
     #[cfg(feature = "zarr")]
     #[pymodule_export]
     const UNFINISHED: &str = trundle_formats::bucket::UNFINISHED;
+    #[cfg(feature = "zarr")]
+    #[pymodule_export]
+    const ADDING: &str = trundle_formats::bucket::ADDING;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,6 +10,7 @@ use std::thread::{Builder, scope};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trundle_disk::Observer;
+use trundle_files::addition::finish_earlier;
 use trundle_files::decide::decide;
 use trundle_files::failure::{Failure, Hint, Setting, SystemError};
 use trundle_files::numbers::memory;
@@ -27,6 +28,7 @@ fn raised(failure: &Failure) -> PyErr {
         match setting {
             None => message.push_str(&format!("; {text}")),
             Some(Setting::Tensor) => message.push_str(&format!("; tensor=NAME {text}")),
+            Some(Setting::Resume) => message.push_str(&format!("; resume=True {text}")),
             Some(Setting::Force) => message.push_str(&format!("; overwrite=True {text}")),
             // These settings have no keyword argument.
             Some(
@@ -36,7 +38,6 @@ fn raised(failure: &Failure) -> PyErr {
                 | Setting::From
                 | Setting::Offset
                 | Setting::Only
-                | Setting::Resume
                 | Setting::To
                 | Setting::Wait,
             ) => {}
@@ -64,6 +65,9 @@ pub(crate) struct Options {
     metadata_only: bool,
     verify: bool,
     overwrite: bool,
+    addition: Option<String>,
+    ignore_attrs: Vec<String>,
+    resume: bool,
 }
 
 fn value<T>(
@@ -77,6 +81,31 @@ fn value<T>(
     text.map(|text| read(text).map_err(|why| wrong(text, &why))).transpose()
 }
 
+impl Options {
+    /// Returns the request to apply a chain to `src` and write the result to `dst`.
+    fn request(&self, src: PathBuf, chain: String, dst: PathBuf) -> PyResult<Request> {
+        let operators = match chain.trim() {
+            "" => Operators::Convert,
+            _ => Operators::Chain(chain),
+        };
+        let mut request = Request::new(vec![src], Work::chain(operators));
+        request.tensor = self.tensor.clone();
+        request.output.format = value("format", self.format.as_ref(), str::parse)?;
+        request.output.path = Some(dst);
+        request.output.chunks = value("chunks", self.chunks.as_ref(), str::parse)?;
+        request.output.shards = value("shards", self.shards.as_ref(), str::parse)?;
+        request.output.codecs = value("codec", self.codec.as_ref(), str::parse)?;
+        request.output.addition = value("append or region", self.addition.as_ref(), str::parse)?;
+        request.output.ignored_attributes.clone_from(&self.ignore_attrs);
+        request.output.metadata_only = self.metadata_only;
+        request.output.verify = self.verify;
+        request.output.overwrite = self.overwrite;
+        request.output.resume = self.resume;
+        request.resources.max_mem = value("max_mem", self.max_mem.as_ref(), memory)?;
+        Ok(request)
+    }
+}
+
 /// Begin an output that numbered tasks write, and return the plan as JSON.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "a dictionary of Python becomes its items")]
@@ -88,21 +117,7 @@ pub(crate) fn plan_tasks(
     options: Options,
     stop: &Stop,
 ) -> PyResult<String> {
-    let operators = match chain.trim() {
-        "" => Operators::Convert,
-        _ => Operators::Chain(chain),
-    };
-    let mut request = Request::new(vec![src], Work::chain(operators));
-    request.tensor = options.tensor;
-    request.output.format = value("format", options.format.as_ref(), str::parse)?;
-    request.output.path = Some(dst);
-    request.output.chunks = value("chunks", options.chunks.as_ref(), str::parse)?;
-    request.output.shards = value("shards", options.shards.as_ref(), str::parse)?;
-    request.output.codecs = value("codec", options.codec.as_ref(), str::parse)?;
-    request.output.metadata_only = options.metadata_only;
-    request.output.verify = options.verify;
-    request.output.overwrite = options.overwrite;
-    request.resources.max_mem = value("max_mem", options.max_mem.as_ref(), memory)?;
+    let mut request = options.request(src, chain, dst)?;
     let task_size = value("task_size", options.task_size.as_ref(), memory)?;
     let workers = usize::try_from(options.workers).ok().and_then(NonZeroUsize::new);
     request.resources.sharing = Some(workers.ok_or_else(|| {
@@ -115,6 +130,26 @@ pub(crate) fn plan_tasks(
             false => plan.text(),
         };
         decide(request.clone())?.begin_tasks(PathBuf::new(), task_size, keep)
+    })
+}
+
+/// Add to an existing store, or finish an addition that was interrupted. Return the number of bytes written.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "a dictionary of Python becomes its items")]
+pub(crate) fn add_to(
+    py: Python<'_>,
+    src: PathBuf,
+    chain: String,
+    dst: PathBuf,
+    options: Options,
+    stop: &Stop,
+) -> PyResult<u64> {
+    let request = options.request(src, chain, dst)?;
+    until_stopped(py, stop, |stop| {
+        if finish_earlier(&request)? {
+            return Ok(0);
+        }
+        Ok(decide(request.clone())?.run(&Stoppable(stop))?.bytes_written)
     })
 }
 

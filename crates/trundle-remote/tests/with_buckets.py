@@ -260,6 +260,51 @@ def random_stores(workdir, chance, count):
             sys.exit(f"{target}: {left} is left")
 
 
+def appended(workdir, chance, kills):
+    """Append to stores, also with runs that are killed: the array is always the old or the new one."""
+    refused, begun, finished = 0, 0, 0
+    for number in range(kills):
+        rows, columns = [chance.randint(1, 40) for _ in range(2)], chance.randint(1, 9)
+        array = np.arange(sum(rows) * columns, dtype="i4").reshape(-1, columns)
+        version, url = chance.choice([2, 3]), workdir.url(f"append{number}.zarr")
+        local = workdir.folder / f"append{number}.zarr"
+        chunks = (chance.randint(1, 3), chance.randint(1, columns))
+        old = zarr.create_array(
+            str(local), shape=(rows[0], columns), chunks=chunks, dtype="i4", fill_value=0, zarr_format=version
+        )
+        old[...] = array[: rows[0]]
+        workdir.upload(local, local.name)
+        np.save(workdir.folder / "new.npy", array[rows[0] :])
+        append = ["convert", "new.npy", "-o", url, "--append", "0", *chance.choice([[], ["--verify"]])]
+        is_unchanged = lambda: np.array_equal(workdir.download(local.name)[...], array[: rows[0]])
+        process = workdir.start(*append)
+        note = f"{local.name}/.trundle-append"
+        while process.poll() is None and note not in workdir.keys(local.name):
+            time.sleep(0.005)
+        time.sleep(chance.choice([0, chance.uniform(0, 0.3)]))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if note in workdir.keys(local.name):
+            is_old = is_unchanged()
+            workdir.run(*append, expect=1, says="--resume continues it, if no other run is active")
+            assert is_old == is_unchanged()
+            workdir.run(*append, "--resume")
+            begun += 1
+        elif is_unchanged():
+            workdir.run(*append, "--resume", expect=3, says="nothing to resume")
+            workdir.run(*append)
+            refused += 1
+        else:
+            workdir.run(*append, "--resume", expect=3, says="nothing to resume")
+            finished += 1
+        assert np.array_equal(workdir.download(local.name)[...], array)
+        assert not [key for key in workdir.keys(local.name) if "trundle" in key]
+        array[: len(array) - rows[0]] = array[rows[0] :]
+        workdir.run("convert", "new.npy", "-o", url, "--region", f"0=0:{rows[1]}")
+        assert np.array_equal(workdir.download(local.name)[...], array)
+    print(f"appends that were killed: {refused} before they began, {begun} meanwhile, {finished} too late")
+
+
 def groups(workdir):
     """Move nested groups and check their attributes."""
     root = zarr.open_group(str(workdir.folder / "g.zarr"), mode="w", attributes={"title": "all"})
@@ -508,6 +553,7 @@ def main():
                 count = given.count if scheme == "s3" else max(2, given.count // 4)
                 random_stores(workdir, chance, count)
                 tasks(workdir, chance, given.kills or max(2, count // 8))
+                appended(workdir, chance, given.kills or max(4, count // 4))
                 groups(workdir)
                 copies(workdir)
                 stored(workdir)

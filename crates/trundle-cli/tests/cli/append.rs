@@ -255,7 +255,7 @@ fn another_store_in_its_place_is_left_alone() {
     fs::remove_dir_all(dir.path("all.zarr")).unwrap();
     dir.run("convert other.npy -o all.zarr --chunks 2,2").done();
     let run = dir.run(&format!("{REGION} --resume"));
-    run.refused(3, "after --append or --region had read it[..]trundle clean --force");
+    run.refused(3, "after the append had read it[..]trundle clean --force");
     dir.run(REGION).refused(1, "was interrupted");
     dir.run("clean . --force").done();
     has(&dir, &other);

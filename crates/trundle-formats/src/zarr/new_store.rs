@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use trundle_zarr::{
-    ArrayWriter, ChangedMetadata, Error, Folder, NewArray, NewShape, Object, ObjectStore,
-    UndecodedArray, ZarrArray, create_groups, reshaped,
+    ArrayWriter, Error, Folder, NewArray, NewShape, Object, ObjectStore, UndecodedArray, ZarrArray,
+    create_groups, reshaped,
 };
 
 use super::codecs;
@@ -72,8 +72,14 @@ impl NewStore {
         let existing: Option<Arc<dyn ObjectStore>> = match &new {
             NewFolder::Addition { folder, store, request } => {
                 let existing = Folder::new(store);
-                record(folder, request, store, skeleton)?;
+                let changed = changed(&existing, Some(store), skeleton)?;
+                Record::new(request, changed).write(folder)?;
                 Some(Arc::new(existing))
+            }
+            NewFolder::BucketAddition(addition) => {
+                let objects = addition.objects();
+                addition.set_changed(changed(&*objects, None, skeleton)?);
+                Some(objects)
             }
             _ => None,
         };
@@ -86,6 +92,10 @@ impl NewStore {
                 let chunks = folder.join(CHUNKS);
                 std::fs::create_dir(&chunks).map_err(Problem::writing)?;
                 (Arc::new(Folder::new(&chunks)), folder.to_owned(), None)
+            }
+            NewFolder::BucketAddition(addition) => {
+                let chunks = addition.chunks();
+                (Arc::new(Folder::new(&chunks)), beside(&chunks), None)
             }
             NewFolder::Bucket(output, written) => (output, std::env::temp_dir(), written),
         };
@@ -182,16 +192,15 @@ fn undecoded_array(
     Some(UndecodedArray::new(objects, &tensor.path, document))
 }
 
-/// Records in the folder of an addition which metadata it changes.
+/// Returns the metadata of a store that an addition changes.
 ///
 /// # Errors
-/// If the metadata of the store is not as it was when the work was planned.
-fn record(
-    folder: &Path,
-    request: &str,
-    store: &Path,
+/// If the metadata is not as it was when the work was planned.
+fn changed(
+    objects: &dyn ObjectStore,
+    folder: Option<&Path>,
     skeleton: &FileSkeleton,
-) -> Result<(), Problem> {
+) -> Result<Vec<Changed>, Problem> {
     let places = skeleton.chunked().filter_map(|tensor| tensor.place.as_ref());
     let shape = |place: &Place| NewShape {
         path: place.path.clone(),
@@ -199,10 +208,8 @@ fn record(
         after: long(&place.after),
     };
     let arrays: Vec<NewShape> = places.map(shape).collect();
-    let changed = reshaped(&Folder::new(store), &arrays)?.into_iter();
-    let changed = changed
-        .map(|ChangedMetadata { key, before, after }| Changed::new(store, key, [before, after]));
-    Record::new(request, changed.collect()).write(folder)
+    let changed = reshaped(objects, &arrays)?.into_iter();
+    Ok(changed.map(|each| Changed::new(folder, each)).collect())
 }
 
 impl Part {

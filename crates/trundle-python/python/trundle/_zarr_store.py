@@ -66,7 +66,9 @@ class StoreObjects:
             self._pending.discard(future)
 
     def _at(self, key: str) -> tuple[Store, str]:
-        if key.startswith(_trundle.UNFINISHED):
+        # Icechunk refuses other objects, and some stores cannot delete the note of an append.
+        is_hidden = self.needs_metadata_first or not self._store.supports_deletes
+        if key.startswith(_trundle.UNFINISHED) or is_hidden and key == _trundle.ADDING:
             return self._hidden, key
         return self._store, self._prefix + key
 
@@ -100,7 +102,7 @@ class StoreObjects:
     def create(self, key: str, data: bytes, tag: str) -> bool:
         """Creates an object, and returns whether it is new."""
         with self._creating:
-            is_first = self.needs_metadata_first and not key.startswith(_trundle.UNFINISHED)
+            is_first = self.needs_metadata_first and self._at(key)[0] is self._store
             if self._exists(key) and not is_first:
                 return False
             self.set(key, data)

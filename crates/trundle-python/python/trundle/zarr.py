@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -52,11 +53,16 @@ def apply(
     overwrite: bool = False,
     tensor: str | None = None,
     metadata_only: bool = False,
+    append: str | int | None = None,
+    region: Mapping[str | int, slice] | None = None,
+    ignore_attrs: Sequence[str] = (),
+    resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Applies a chain of operators to a store or a file and writes the result to another one.
 
-    The result becomes visible when it is complete. After an error, there is no result.
+    The result becomes visible when it is complete. After an error, there is no result. `append` and `region` add to an
+    existing store instead.
 
     Parameters
     ----------
@@ -68,7 +74,7 @@ def apply(
         several of these separated by ``|``. An empty chain converts the source to the format of the destination.
     dst : str, os.PathLike, zarr.abc.store.Store or zarr.storage.StorePath
         The destination. The extension of a path determines the format. A store of zarr-python must be empty at this
-        path.
+        path, unless `append` or `region` is given.
     chunks, shards : int, sequence, mapping or str, optional
         The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
         numbers to sizes. -1 is the size of the whole axis. If both are None, each axis keeps its sizes from the source.
@@ -95,8 +101,19 @@ def apply(
     metadata_only : bool, optional
         Whether the chunks of a Zarr store are copied without decoding, and a new axis order is written as the codec
         ``transpose`` of the result. Raises `ValueError` if the chain cannot be applied that way.
+    append : str or int, optional
+        The name or the number of an axis. The result is written after the last element along this axis of the arrays in
+        the existing Zarr store `dst`, which keeps its chunks, codecs and attributes. Runs in this process with all
+        threads, without `workers` and `executor`.
+    region : mapping, optional
+        Ranges of axes, such as ``{"time": slice(100, 200)}``. As `append`, but the result replaces these elements.
+    ignore_attrs : sequence of str, optional
+        With `append` or `region`, the attributes such as ``"units"`` that may differ from those in `dst`, which stay.
+    resume : bool, optional
+        Whether to finish a call with `append` or `region` that was interrupted.
     progress : callable, optional
-        Called after each task with two numbers: the bytes written so far, and all bytes that will be written.
+        Called after each task with two numbers: the bytes written so far, and all bytes that will be written. With
+        `append` or `region`, called once, at the end.
 
     Raises
     ------
@@ -109,6 +126,32 @@ def apply(
         zarr-python.
     """
     _check_progress(progress)
+    addition = _addition(append, region)
+    if addition is not None:
+        if workers is not None or executor is not None:
+            raise ValueError("append and region use all threads of this process: leave out workers and executor")
+        given = {"chunks": chunks, "shards": shards, "codec": codec, "metadata_only": metadata_only, "overwrite": overwrite}
+        unused = [name for name, value in given.items() if value]
+        if unused:
+            raise ValueError(f"append and region keep the chunks and codecs of dst: leave out {' and '.join(unused)}")
+        if _foreign(dst) and _store(dst)[1].strip("/"):
+            raise ValueError(
+                "append and region need the whole store as dst; a tensor of src belongs to the array of its name, such as daily/t2m"
+            )
+        stores: list[RegisteredStore] = []
+        options = _options(dst, chunks, shards, codec, max_mem, tensor, metadata_only, verify, overwrite)
+        if isinstance(ignore_attrs, str):
+            ignore_attrs = [ignore_attrs]
+        options |= {"addition": addition, "ignore_attrs": list(ignore_attrs), "resume": resume}
+        _check_writable(dst)
+        source, target = _path(src, stores), _path(dst, stores)
+        written = _trundle.add_to(source, chain, target, options, _stop(stores))
+        if progress is not None:
+            progress(written, written)
+        return
+    if resume or ignore_attrs:
+        name = "resume" if resume else "ignore_attrs"
+        raise ValueError(f"{name} belongs to append and region: leave it out without them")
     _check_executor(executor, _foreign(src), _foreign(dst))
     if executor is not None:
         workers = _workers_of(executor) if max_mem is None else None
@@ -185,19 +228,10 @@ def plan(
         stores[-1].objects.check_writable()
         if target.startswith(f"{source}/"):
             raise ValueError("dst is within src: choose another path or store")
-    options = {
-        # The name of a store may have no extension.
-        "format": None if _store(dst)[0] is None else "zarr",
-        "chunks": _sizes(chunks),
-        "shards": _sizes(shards),
-        "codec": codec,
-        "max_mem": None if max_mem is None else str(max_mem),
+    options = _options(dst, chunks, shards, codec, max_mem, tensor, metadata_only, verify, overwrite)
+    options |= {
         "task_size": None if task_size is None else str(task_size),
-        "tensor": tensor,
         "workers": 1 if workers is None else workers,
-        "metadata_only": metadata_only,
-        "verify": verify,
-        "overwrite": overwrite,
     }
     return Plan(_trundle.plan_tasks(source, chain, target, options, _stop(stores)), stores)
 
@@ -490,6 +524,62 @@ def _path(given: Any, stores: list[RegisteredStore]) -> str:
     elif "://" in path:
         raise ValueError(f"{path}: the URL must begin with file:// or one of {' '.join(_SCHEMES)}")
     return os.path.abspath(path)
+
+
+def _options(
+    dst: Any,
+    chunks: Sizes,
+    shards: Sizes,
+    codec: str | None,
+    max_mem: int | str | None,
+    tensor: str | None,
+    metadata_only: bool,
+    verify: bool,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """The keyword arguments of the native functions."""
+    return {
+        # The name of a store may have no extension.
+        "format": None if _store(dst)[0] is None else "zarr",
+        "chunks": _sizes(chunks),
+        "shards": _sizes(shards),
+        "codec": codec,
+        "max_mem": None if max_mem is None else str(max_mem),
+        "task_size": None,
+        "tensor": tensor,
+        "workers": 1,
+        "metadata_only": metadata_only,
+        "verify": verify,
+        "overwrite": overwrite,
+        "addition": None,
+        "ignore_attrs": [],
+        "resume": False,
+    }
+
+
+def _addition(append: str | int | None, region: Mapping[str | int, slice] | None) -> str | None:
+    """The axis or the ranges in the program's format."""
+    if append is not None and region is not None:
+        raise ValueError("append and region exclude each other")
+    if region is None:
+        return None if append is None else _axis("append", append)
+    if not isinstance(region, Mapping) or not region:
+        raise ValueError(f"region is {region!r}: expected a mapping such as {{'time': slice(100, 200)}}")
+    ranges = []
+    for axis, part in region.items():
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise ValueError(f"region is {part!r} along {axis!r}: expected slice(BEGIN, END)")
+        begin, end = (None if bound is None else operator.index(bound) for bound in (part.start, part.stop))
+        if (begin or 0) < 0 or (end or 0) < 0:
+            raise ValueError(f"region is {part!r} along {axis!r}: negative indices are not supported")
+        ranges.append(f"{_axis('region', axis)}={begin or 0}:{'' if end is None else end}")
+    return ",".join(ranges)
+
+
+def _axis(parameter: str, axis: str | int) -> str:
+    if isinstance(axis, bool) or not isinstance(axis, (str, int)) or any(mark in str(axis) for mark in "=,"):
+        raise ValueError(f"{parameter} has the axis {axis!r}: expected a name without = and commas, or a number")
+    return str(axis)
 
 
 def _sizes(given: Sizes) -> str | None:
