@@ -286,9 +286,7 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) | Target::Addition(Addition { folder, .. }) => folder.sync(),
-            #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Ok(()),
-            Target::Special(_) | Target::Stdout(_) => Ok(()),
+            _ => Ok(()),
         };
         synced.map_err(|error| Error::at(&self.path, "stdout", Problem::writing(error)))?;
         self.is_synced = true;
@@ -376,22 +374,18 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
-            Target::Folder(..) | Target::Addition(_) => Err(io::ErrorKind::IsADirectory.into()),
-            #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
+            _ => Err(io::ErrorKind::IsADirectory.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
-            Target::Folder(..) | Target::Addition(_) => Ok(()),
-            #[cfg(feature = "zarr")]
-            Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
+            _ => Ok(()),
         }
     }
 }
