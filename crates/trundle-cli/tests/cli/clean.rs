@@ -23,7 +23,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     let text = work.dir.run("clean").done().text();
     assert!(text.starts_with("y.npy: interrupted (--resume continues it), "), "{text}");
     for ending in [".part", ".journal", ".pass0"] {
-        let file = work.file(ending).unwrap();
+        let file = work.dir.temporary(ending).unwrap();
         let name = file.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with(".trundle-y.npy-"), "{name}");
         assert!(text.contains(&format!("\n  {name}  ")), "{text}");
@@ -31,10 +31,8 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     assert!(text.contains(" old\n") && text.contains("--force removes "), "{text}");
     let listed = left(&work.dir, "");
     assert_eq!(listed.len(), 1);
-    assert_eq!(
-        (&listed[0]["output"], &listed[0]["state"]),
-        (&"y.npy".into(), &"interrupted".into())
-    );
+    assert_eq!(listed[0]["output"], "y.npy");
+    assert_eq!(listed[0]["state"], "interrupted");
     assert_eq!((&listed[0]["resumable"], &listed[0]["removed"]), (&true.into(), &false.into()));
     let bytes: u64 = before.iter().filter(|file| file.0 != "x.npy").map(|file| file.1).sum();
     assert_eq!(listed[0]["bytes"], bytes);
@@ -47,7 +45,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
         (&report["removed_bytes"], &report["left"][0]["removed"]),
         (&bytes.into(), &true.into())
     );
-    assert_eq!(work.names(), ["x.npy"]);
+    assert_eq!(work.dir.names(), ["x.npy"]);
     assert_eq!(work.dir.run("clean").done().text(), ".: nothing to clean\n");
 }
 
@@ -55,12 +53,12 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
 fn what_a_process_uses_stays_and_comes_to_its_end() {
     let work = ResumableMove::new(TWO_PASSES);
     let child = work.begun_and_stopped("");
-    let before = work.names();
+    let before = work.dir.names();
     let text = work.dir.run("clean --force").done().text();
     assert!(text.starts_with("y.npy: in use by a running process, "), "{text}");
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
     assert_eq!(left(&work.dir, "--force")[0]["state"], "in use");
-    assert_eq!(work.names(), before);
+    assert_eq!(work.dir.names(), before);
     signal(Signal::CONT, &child);
     Run::awaited(child).done();
     work.is_done();
@@ -98,7 +96,7 @@ fn outputs_of_odd_names_are_found_again() {
         let output = work.dir.folder.path().join(name);
         assert!(fs::read(&output).unwrap() == *work.expected);
         fs::remove_file(output).unwrap();
-        assert_eq!(work.names(), ["x.npy"]);
+        assert_eq!(work.dir.names(), ["x.npy"]);
     }
 }
 

@@ -123,11 +123,8 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
             };
             let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
             let run = compared(&dir, [&files[0], &files[1]], shape, "").done();
-            assert_eq!(
-                (run.text(), run.stderr),
-                ("equal\n".to_owned(), String::new()),
-                "{files:?}"
-            );
+            assert_eq!(run.text(), "equal\n", "{files:?}");
+            assert_eq!(run.stderr, "", "{files:?}");
             let run = compared(&dir, [&files[0], &files[2]], shape, "--threads 1");
             let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
             assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
@@ -193,8 +190,7 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
                 other.bytes[width * at + byte] ^= u8::from(byte % 4 == 0);
             }
         }
-        let dir = Workdir::new();
-        dir.write("a.npy", &one.file(PLAIN));
+        let dir = Workdir::with(&[("a.npy", &one)]);
         dir.write("b.npy", &other.file(FORTRAN));
         for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
             for memory in ["64K", "1G"] {

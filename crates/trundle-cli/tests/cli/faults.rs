@@ -53,12 +53,12 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
     for (said, change) in changes {
         let work = ResumableMove::new(TWO_PASSES);
         let mut child = work.begin("");
-        assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
+        assert!(work.wait(&mut child, |work| work.dir.temporary(".journal").is_some()));
         change(&File::options().write(true).open(work.dir.path("x.npy")).unwrap());
         let run = Run::awaited(child);
         run.refused(1, "x.npy: changed while it was read: ");
         assert!(run.stderr.contains(said), "{run:?}");
-        assert_eq!(work.names(), ["x.npy"]);
+        assert_eq!(work.dir.names(), ["x.npy"]);
     }
 }
 
@@ -72,7 +72,7 @@ fn who_cannot_go_on_is_not_told_to() {
     let run = Run::awaited(child);
     run.refused(1, "x.npy: changed while it was read: ");
     assert!(!run.stderr.contains("--resume"), "{run:?}");
-    assert_eq!(work.names(), ["x.npy"]);
+    assert_eq!(work.dir.names(), ["x.npy"]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let run = Run::awaited(child);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains(said) && !run.stderr.contains("--resume"), "{run:?}");
-        let names = work.names();
+        let names = work.dir.names();
         assert_eq!((names.len(), &names[1][..], &names[2][..]), (3, "x.npy", "y.npy"));
         assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
         let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
@@ -115,7 +115,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
 fn only_one_process_writes_an_output() {
     let work = ResumableMove::new(TWO_PASSES);
     let mut child = work.begin("");
-    assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
+    assert!(work.wait(&mut child, |work| work.dir.temporary(".journal").is_some()));
     let others = [
         work.args.clone(),
         format!("{} --resume", work.args),
