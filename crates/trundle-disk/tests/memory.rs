@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout as AllocLayout, System};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use support::{hint, moved as in_memory, options as planning, parsed, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
@@ -243,7 +244,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     }
 }
 
-/// Checks that planning allocates at most `max_bytes`, and that movements are refused only for lack of memory.
+/// Checks that planning takes a moment and at most `max_bytes`, and that movements are refused only for lack of memory.
 fn planned(path: &Path, sizes: &[usize], max_bytes: usize) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();
@@ -254,11 +255,13 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: usize) {
             let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
             let options = PlanOptions { row_major: true, ..planning(max_bytes, storage) };
             let format = Format::of(path).unwrap();
+            let begin = Instant::now();
             let (job, bytes) = most(|| Job::new(&[&file], &wanted, format, &[], &options));
             let refused = job.map_or_else(|error| error.to_string(), |_| String::new());
             let label = format!("{text} of {sizes:?} with {max_bytes}: {bytes} bytes, {refused}");
             assert!(bytes <= max_bytes, "{label}");
             assert!(refused.is_empty() || refused.contains("of memory are needed"), "{label}");
+            assert!(begin.elapsed().as_secs() < 10, "{label}");
         }
     }
 }
