@@ -84,9 +84,8 @@ fn a_region_is_replaced_and_the_rest_stays() {
 fn a_plan_lists_the_chunks() {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     let plan = "plan convert new.npy -o all.zarr --append 0";
-    let run = dir.run(plan).done();
+    dir.run(plan).done().prints("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n");
     dir.run(&format!("{plan} --verbose")).done();
-    run.prints("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n");
     dir.run(&format!("{plan} --json")).done().prints("\"out_shape\":[4,4]");
     let report = dir.run("convert new.npy -o all.zarr --append 0 --json").done().json();
     let output = &report["outputs"][0];

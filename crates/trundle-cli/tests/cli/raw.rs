@@ -123,19 +123,6 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
 }
 
 #[test]
-fn an_offset_finds_the_data_in_a_file_that_holds_more() {
-    let tensor = Tensor::counting(&[3, 4]);
-    let dir = Workdir::new();
-    dir.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
-    let described = "--dtype u16 --shape 3,4 --offset 5";
-    let bytes = moved(&dir, "x.bin", "y.bin", "transpose", described);
-    assert_eq!(bytes, inverted(&tensor).bytes);
-    // The output has no header, even if it replaces the input.
-    let bytes = moved(&dir, "x.bin", "x.bin", "transpose", described);
-    assert_eq!(bytes, inverted(&tensor).bytes);
-}
-
-#[test]
 fn packed_elements_come_and_go_through_streams() {
     let packed = USUAL[5];
     let tensor = packed.noise(&[3, 5]);
@@ -172,8 +159,9 @@ fn reports_count_packed_bytes() {
     assert_eq!((&plan["bytes_read"], &plan["bytes_written"]), (&8.into(), &8.into()));
 }
 
+/// The tests of trundle-formats have the values of all types.
 #[test]
-fn every_type_has_values_to_draw() {
+fn packed_elements_have_values_to_draw() {
     let range = |dtype: &str, order: &str, bytes: &[u8], shape: &str| {
         let dir = Workdir::new();
         dir.write("x.bin", bytes);
@@ -182,16 +170,8 @@ fn every_type_has_values_to_draw() {
         run.stderr.split_once(": ").unwrap().1.trim_end().to_owned()
     };
     for (dtype, bytes, shape, drawn) in [
-        ("u1", &[0x80][..], "2", "black is 0, white is 1"),
-        ("u2", &[0b11_01], "2", "black is 1, white is 3"),
-        ("i2", &[0b10_01], "2", "black is -2, white is 1"),
-        ("u3", &[0x1b, 0x1b, 0x0f], "2,4", "black is 0, white is 7"),
-        ("u4", &[0xf1], "2", "black is 1, white is 15"),
+        ("u3", &[0x1b, 0x1b, 0x0f][..], "2,4", "black is 0, white is 7"),
         ("i4", &[0x78], "2", "black is -8, white is 7"),
-        ("u6", &[0x21, 0x03, 0xc0], "4", "black is 0, white is 50"),
-        ("nf4", &[0xf7], "2", "black is 0, white is 1"),
-        ("f4e2m1", &[0x7f], "2", "black is -6, white is 6"),
-        ("f8e8m0", &[126, 128], "2", "black is 0.5, white is 2"),
         ("bf16", &[0, 0x40, 0x40, 0x40], "2", "black is 2, white is 3"),
     ] {
         assert_eq!(range(dtype, "", bytes, shape), drawn, "{dtype}");
