@@ -64,18 +64,15 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
     work.is_done();
 }
 
+/// The tests of trundle-formats have more names.
 #[test]
 fn outputs_of_odd_names_are_found_again() {
     let work = ResumableMove::new(ONE_PASS);
-    let long = format!("{}.npy", "a".repeat(251));
-    let names: [&OsStr; 4] = [
-        OsStr::new("two\nlines\u{1b}[2J.npy"),
-        OsStr::from_bytes(b"\xff\xfe.npy"),
-        OsStr::new("50%-a-b.npy"),
-        OsStr::new(&long),
-    ];
-    let shown = ["two\\nlines\\u{1b}[2J.npy", "\u{fffd}\u{fffd}.npy", "50%-a-b.npy", "aaaa"];
-    for (name, shown) in names.into_iter().zip(shown) {
+    for (name, shown) in [
+        (&b"two\nlines\x1b[2J.npy"[..], "two\\nlines\\u{1b}[2J.npy"),
+        (b"\xff\xfe.npy", "\u{fffd}\u{fffd}.npy"),
+    ] {
+        let name = OsStr::from_bytes(name);
         let mut args: Vec<OsString> = work.args.list();
         args[5] = name.to_owned();
         let mut child = work.dir.command(&args).spawn().unwrap();
@@ -103,16 +100,8 @@ fn outputs_of_odd_names_are_found_again() {
 #[test]
 fn what_is_not_the_programs_stays() {
     let dir = Workdir::new();
-    let others = [
-        ".trundle-notes.part",
-        ".trundle-0123456789abcdef.part",
-        ".trundle-y.npy-0123456789abcdef.txt",
-        "trundle-y.npy-0123456789abcdef.part",
-        "y.npy",
-    ];
-    for name in others {
-        dir.write(name, b"mine");
-    }
+    dir.write(".trundle-notes.part", b"mine");
+    dir.write("y.npy", b"mine");
     let linked = ".trundle-y.npy-0123456789abcdef.part";
     std::os::unix::fs::symlink("y.npy", dir.path(linked)).unwrap();
     fs::create_dir(dir.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();

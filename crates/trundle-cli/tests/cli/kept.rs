@@ -243,39 +243,3 @@ fn what_is_kept_goes_through_little_memory_too() {
     let bytes = b.bytes.chunks(row).rev().flatten().copied().collect();
     assert!(dir.read("m.safetensors") == of(&Tensor { bytes, ..b }));
 }
-
-/// Kills the program after its first journal entry.
-#[cfg(unix)]
-#[test]
-fn what_is_kept_is_gone_on_with() {
-    // The program writes a journal entry every half second, before which a fast machine is done with few rows.
-    let is_resumed = [1, 2, 4, 8, 16].into_iter().any(|times| killed_run_is_resumed(2300 * times));
-    assert!(is_resumed, "it was over before it noted anything");
-}
-
-/// Flips one of two tensors, kills the run and runs the command again. Returns whether the second run resumed the
-/// first. The output must be complete in any case.
-#[cfg(unix)]
-fn killed_run_is_resumed(rows: usize) -> bool {
-    let dir = Workdir::new();
-    let (a, b) = (Tensor::noise("", 4, &[rows - 100, 4096]), Tensor::noise("", 4, &[rows, 4096]));
-    let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
-    dir.write("m.safetensors", &of(&b));
-    let args = "flip m.safetensors --axes 0 --tensor b -o x.safetensors";
-    let slowly = "--max-mem 8M --storage hdd --threads 1 --resume --json";
-    let args = format!("{args} {slowly}");
-    let has_noted = || crate::resumable_move::noted_lines(&dir.path("")) >= 2;
-    let mut child = dir.command(&args).spawn().unwrap();
-    while child.try_wait().unwrap().is_none() && !has_noted() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let is_over = dir.path("x.safetensors").exists();
-    if is_over || dir.run(&args).done().json()["resumed"] != true {
-        return false;
-    }
-    let bytes = b.bytes.chunks(4 * 4096).rev().flatten().copied().collect();
-    assert!(dir.read("x.safetensors") == of(&Tensor { bytes, ..b }));
-    true
-}
