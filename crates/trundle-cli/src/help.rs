@@ -130,205 +130,36 @@ pub(crate) fn chain() -> String {
     )
 }
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  trundle demo                              # see it work
-  trundle transpose volume.npy -o xyz.npy   # z y x to x y z
-  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
-  trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
-  trundle concat january.npy february.npy -o both.npy --axis 0
-  trundle view volume.npy --slice 12,:,:
-  trundle run model.onnx --input x=x.npy --out-dir outputs
-
-Exit codes: 0 success, 1 failed while running (cmp: files differ), 2 wrong usage, 3 input refused,
-101 bug in trundle (please report it)
-
-Environment:
-  TRUNDLE_NUM_THREADS  Number of threads if --threads is not given
-  TRUNDLE_SIMD         Instruction set: portable, neon, avx2, avx512 or avx512vbmi
-  TRUNDLE_TUNING       File from `tune -o`; `off` ignores the settings that `tune` saved";
-
-const TRANSPOSE: &str = "\
-Examples:
-  trundle transpose volume.npy -o xyz.npy               # z y x to x y z
-  trundle transpose volume.npy -o xyz.npy --row-major   # always moves elements
-  trundle transpose image.npy -o chw.npy --order 2,0,1  # h w c to c h w
-  trundle transpose huge.npy -o out.npy --max-mem 512M --verify";
-
-const ROLL: &str = "\
-Examples:
-  trundle roll spectrum.npy -o out.npy --shift half --axes 0,1   # as fftshift
-  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2
-  trundle roll era5.zarr -o out.zarr --shift half --dims lon   # arrays with lon";
-
-const REVERSE: &str = "\
-Examples:
-  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204   # three rows
-  trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
-  trundle reverse x.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87
-A list or file has one length per row in row-major order, or per batch index.
-Lengths above the axis size are clamped, or refused with --batch-axis.";
-
-const FLIP: &str = "\
-Examples:
-  trundle flip image.npy -o upside-down.npy --axes 0
-  trundle flip bgr.npy -o rgb.npy --axes -1            # the last axis: channels
-  trundle flip era5.zarr -o north-up.zarr --dims lat   # arrays with lat
-To reverse only the first elements of each row, use `reverse`.";
-
-const ROT90: &str = "\
-Examples:
-  trundle rot90 image.npy -o turned.npy          # counterclockwise
-  trundle rot90 image.npy -o turned.npy --k -1   # clockwise
-  trundle rot90 batch.npy -o turned.npy --k 2 --axes 1,2";
-
-pub(crate) const APPLY: &str = "\
-Examples:
-  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
-  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o out.npy
-  trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
-  trundle apply in.zarr \"time lat lon -> lat lon time | flip(dim=lat)\" -o out.zarr
-The language is described in docs/chains.md.";
-
-pub(crate) const TASK: &str = "\
-Examples:
-  trundle plan apply in.zarr \"t y x -> y x t\" -o out.zarr --tasks plan.json
-  seq 0 99 | xargs -P8 -n1 trundle task plan.json   # for a plan of 100 tasks
-  sbatch --array=0-99 --wrap \"trundle task plan.json --array\"
-  trundle finish plan.json
-A task may be repeated, interrupted, or run by two processes at the same time.
-See docs/files.md.";
-
-pub(crate) const CONVERT: &str = "\
-Examples:
-  trundle convert era5.zarr --tensor t2m --only -o t2m.npy
-  trundle convert model.safetensors -o model.npz
-  trundle convert fortran.npy -o c.npy --row-major
-  trundle convert weights.bin --dtype f16 --shape 4096,-1 -o weights.npy
-Names, element types and the order of tensors are kept.";
-
-pub(crate) const CONCAT: &str = "\
-Examples:
-  trundle concat january.npy february.npy -o both.npy --axis 0
-  trundle concat jan.zarr feb.zarr mar.zarr -o quarter.zarr --dim time
-  trundle concat a.bin b.bin -o all.npy --axis 0 --dtype f16 --shape -1,4096
-Names, metadata, chunks and codecs come from the first file.";
-
-pub(crate) const STACK: &str = "\
-Examples:
-  trundle stack frame-*.npy -o movie.npy --axis 0
-  trundle stack red.npy green.npy blue.npy -o rgb.npy --axis -1
-  trundle stack run-*.zarr -o runs.zarr --axis 0 --dim run";
-
-pub(crate) const SPLIT: &str = "\
-Examples:
-  trundle split volume.npy -o part-{}.npy --axis 0 --parts 4
-  trundle split data.npy -o set-{}.npy --axis 0 --sizes 800,100,-1
-  trundle split era5.zarr -o member-%03d.zarr --dim member --parts 50
-Numbers start at 0. {} pads them with zeros to equal length.";
+pub(crate) const EXAMPLES: &str = include_str!("help/examples.txt").trim_ascii_end();
+const TRANSPOSE: &str = include_str!("help/transpose.txt").trim_ascii_end();
+const ROLL: &str = include_str!("help/roll.txt").trim_ascii_end();
+const REVERSE: &str = include_str!("help/reverse.txt").trim_ascii_end();
+const FLIP: &str = include_str!("help/flip.txt").trim_ascii_end();
+const ROT90: &str = include_str!("help/rot90.txt").trim_ascii_end();
+pub(crate) const APPLY: &str = include_str!("help/apply.txt").trim_ascii_end();
+pub(crate) const TASK: &str = include_str!("help/task.txt").trim_ascii_end();
+pub(crate) const CONVERT: &str = include_str!("help/convert.txt").trim_ascii_end();
+pub(crate) const CONCAT: &str = include_str!("help/concat.txt").trim_ascii_end();
+pub(crate) const STACK: &str = include_str!("help/stack.txt").trim_ascii_end();
+pub(crate) const SPLIT: &str = include_str!("help/split.txt").trim_ascii_end();
 
 pub(crate) const SPLIT_OUTPUT: &str =
     "Files to write; {}, %d or %03d stands for the number of the part";
 
-pub(crate) const RELAYOUT: &str = "\
-Examples:
-  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o n.safetensors
-  trundle relayout m.safetensors --rule '*.q: (h d) i -> h d i, h=8' -o n.safetensors
-  trundle relayout m.safetensors --rules rules.txt -o m.safetensors --force
-A rule is a name pattern (*, ?, [a-z], [!a-z]), a colon and an axis pattern.
-A second run moves nothing, since the output records the new axes (docs/files.md).";
-
-pub(crate) const PLAN: &str = "\
-Examples:
-  trundle plan transpose huge.npy --max-mem 512M
-  trundle plan flip image.npy --axes 0 -o out.npy
-  trundle plan apply im.npy \"h w c -> c h w\" --verbose
-  trundle plan model.onnx --input x=x.npy
-Put `plan` before any of these commands to see bytes, passes and time.
-Without --tasks, nothing is written.";
-
-pub(crate) const PLANNED: &str = "\
-Examples:
-  trundle plan transpose huge.npy --max-mem 512M
-  trundle plan flip image.npy --axes 0 -o out.npy
-  trundle plan apply im.npy \"h w c -> c h w\" --verbose
-Prints bytes, passes and time. Without --tasks, nothing is written.";
-
-pub(crate) const RUN: &str = "\
-Examples:
-  trundle run model.onnx --input x=x.npy --out-dir outputs
-  trundle run model.xml --input a=a.npy --input b=b.npy --out-dir outputs --verify
-Supported operators are listed in docs/models.md.";
-
-pub(crate) const FUSE: &str = "\
-Examples:
-  trundle fuse model.onnx -o fused.onnx
-  trundle plan model.onnx   # shows what would be fused
-The new model runs in ONNX Runtime with trundle's operators, here from Python:
-  options = onnxruntime.SessionOptions()
-  options.register_custom_ops_library(trundle.onnx_library())
-  session = onnxruntime.InferenceSession(\"fused.onnx\", options)
-Parts that would not become faster are kept. See docs/models.md.";
-
-pub(crate) const INFO: &str = "\
-Examples:
-  trundle info volume.npy
-  trundle info model.safetensors --json
-  trundle info weights.bin --dtype i4 --shape 4096,4096";
-
-pub(crate) const CMP: &str = "\
-Examples:
-  trundle cmp model.safetensors model.npz   # matches tensors by name
-  trundle cmp era5.zarr t2m.npy --tensor t2m --max-mem 512M
-  trundle cmp weights.bin weights.npy --dtype f16 --shape 4096,-1
-Types, shapes and bits are compared: 0.0 differs from -0.0. Formats, byte orders, memory orders
-and chunks may differ. Options such as --dtype apply to files without a header.
-
-Exit codes: 0 equal, 1 different, 2 wrong usage or failed while running, 3 input refused";
-
-pub(crate) const VIEW: &str = "\
-Examples:
-  trundle view volume.npy                               # the middle slice
-  trundle view volume.npy --slice 12,:,: -o slice.png   # one slice, as a PNG
-  trundle view volume.npy --slice 12,5,:                # one row
-  trundle view chw.npy --slice :,:,:                    # colours";
-
-pub(crate) const CLEAN: &str = "\
-Examples:
-  trundle clean                    # lists, deletes nothing
-  trundle clean /data --force
-  trundle clean s3://bucket/path   # unfinished stores there and one level below";
-
-pub(crate) const DEMO: &str = "\
-Examples:
-  trundle demo                        # into folder trundle-demo
-  trundle demo /tmp/demo --size 512   # 512 MiB";
-
-pub(crate) const TUNE: &str = "\
-Examples:
-  trundle tune                 # half a minute; close other programs first
-  trundle tune --dry-run       # does not save the settings
-  trundle tune -o record.txt   # used if TRUNDLE_TUNING=record.txt is set
-  trundle tune --forget        # back to the built-in settings";
-
-pub(crate) const BENCH: &str = "\
-Examples:
-  trundle bench                         # a few cases of each suite
-  trundle bench transpose --rounds 15   # only transposes, 15 timings
-  trundle bench --all --svg speed.svg --json speed.json
-Close other programs. The results are speeds, divided by the speed of a plain copy.";
-
-pub(crate) const COMPLETIONS: &str = "\
-Examples:
-  trundle completions bash > ~/.local/share/bash-completion/completions/trundle
-  trundle completions zsh > ~/.zfunc/_trundle   # with ~/.zfunc in fpath
-  trundle completions fish > ~/.config/fish/completions/trundle.fish";
-
-pub(crate) const MAN: &str = "\
-Examples:
-  trundle man transpose | man -l -   # reads one page
-  trundle man > trundle.1            # all pages in one file
-  trundle man --dir ~/.local/share/man/man1";
+pub(crate) const RELAYOUT: &str = include_str!("help/relayout.txt").trim_ascii_end();
+pub(crate) const PLAN: &str = include_str!("help/plan.txt").trim_ascii_end();
+pub(crate) const PLANNED: &str = include_str!("help/planned.txt").trim_ascii_end();
+pub(crate) const RUN: &str = include_str!("help/run.txt").trim_ascii_end();
+pub(crate) const FUSE: &str = include_str!("help/fuse.txt").trim_ascii_end();
+pub(crate) const INFO: &str = include_str!("help/info.txt").trim_ascii_end();
+pub(crate) const CMP: &str = include_str!("help/cmp.txt").trim_ascii_end();
+pub(crate) const VIEW: &str = include_str!("help/view.txt").trim_ascii_end();
+pub(crate) const CLEAN: &str = include_str!("help/clean.txt").trim_ascii_end();
+pub(crate) const DEMO: &str = include_str!("help/demo.txt").trim_ascii_end();
+pub(crate) const TUNE: &str = include_str!("help/tune.txt").trim_ascii_end();
+pub(crate) const BENCH: &str = include_str!("help/bench.txt").trim_ascii_end();
+pub(crate) const COMPLETIONS: &str = include_str!("help/completions.txt").trim_ascii_end();
+pub(crate) const MAN: &str = include_str!("help/man.txt").trim_ascii_end();
 
 #[cfg(test)]
 mod tests {

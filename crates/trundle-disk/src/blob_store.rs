@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
@@ -49,15 +49,11 @@ impl RunFiles {
     pub(crate) fn new(folder: PathBuf, tag: String) -> RunFiles {
         RunFiles { folder, tag, open: Mutex::default() }
     }
-
-    fn opened(&self) -> MutexGuard<'_, Open> {
-        lock(&self.open)
-    }
 }
 
 impl BlobStore for RunFiles {
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
-        let mut open = self.opened();
+        let mut open = lock(&self.open);
         let mut file = TemporaryFile::tagged(&self.folder, &self.tag, key, begin, None)?;
         if open.kept {
             file.keep(true);
@@ -72,13 +68,13 @@ impl BlobStore for RunFiles {
     }
 
     fn keep(&self, kept: bool) {
-        let mut open = self.opened();
+        let mut open = lock(&self.open);
         open.kept = kept;
         open.files.values_mut().for_each(|file| file.keep(kept));
     }
 
     fn remove(&self, key: &str) {
-        if let Some(mut file) = self.opened().files.remove(key) {
+        if let Some(mut file) = lock(&self.open).files.remove(key) {
             file.keep(false);
         }
     }

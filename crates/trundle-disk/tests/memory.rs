@@ -8,8 +8,9 @@ use std::alloc::{GlobalAlloc, Layout as AllocLayout, System};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use support::{hint, moved as in_memory, read_tensor, write_tensors};
+use support::{hint, moved as in_memory, options as planning, parsed, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
@@ -81,10 +82,6 @@ struct Case {
 }
 
 fn case(name: &'static str, element: DType, shape: &'static [usize], chain: &str) -> Case {
-    let parsed = |text: &str| match text {
-        "" => Chain::new(),
-        _ => text.parse().unwrap_or_else(|error| panic!("{error}")),
-    };
     let chains = chain.split(';').map(parsed).collect();
     let (from, to, order) = ("in.npy", "out.npy", Order::RowMajor);
     Case { name, element, shape, order, chains, from, to, tensors: 1, too_little: 0 }
@@ -184,12 +181,7 @@ fn moved(
     let chain = |index: usize| &case.chains[index % case.chains.len()];
     let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
     let mut file = TensorFile::open_as(from, &hint(from, &element, &shape)).unwrap();
-    let planning = PlanOptions {
-        max_bytes: max_bytes as u64,
-        storage: Some(storage),
-        threads: Some(2),
-        ..PlanOptions::default()
-    };
+    let planning = planning(max_bytes, storage);
     let wanted: Vec<Wanted<'_>> = (0..case.tensors)
         .map(|index| Wanted { index, chain: Some(chain(index)), others: &[] })
         .collect();
@@ -252,28 +244,24 @@ fn no_movement_takes_more_memory_than_it_may() {
     }
 }
 
-/// Checks that planning allocates at most `max_bytes`, and that movements are refused only for lack of memory.
-fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
+/// Checks that planning takes a moment and at most `max_bytes`, and that movements are refused only for lack of memory.
+fn planned(path: &Path, sizes: &[usize], max_bytes: usize) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();
     let file = TensorFile::open_as(path, &hint(path, &element, &shape)).unwrap();
     for text in ["a b -> b a", "flip(0)", "flip(1) | a b -> b a"] {
-        let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        let chain = parsed(text);
         for storage in [Storage::SSD, Storage::HDD] {
             let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
-            let options = PlanOptions {
-                max_bytes,
-                storage: Some(storage),
-                threads: Some(2),
-                row_major: true,
-                ..PlanOptions::default()
-            };
+            let options = PlanOptions { row_major: true, ..planning(max_bytes, storage) };
             let format = Format::of(path).unwrap();
+            let begin = Instant::now();
             let (job, bytes) = most(|| Job::new(&[&file], &wanted, format, &[], &options));
             let refused = job.map_or_else(|error| error.to_string(), |_| String::new());
             let label = format!("{text} of {sizes:?} with {max_bytes}: {bytes} bytes, {refused}");
-            assert!(bytes as u64 <= max_bytes, "{label}");
+            assert!(bytes <= max_bytes, "{label}");
             assert!(refused.is_empty() || refused.contains("of memory are needed"), "{label}");
+            assert!(begin.elapsed().as_secs() < 10, "{label}");
         }
     }
 }

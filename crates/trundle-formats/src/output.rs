@@ -392,24 +392,18 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
-            Target::Folder(..) | Target::Addition(_) => Err(io::ErrorKind::IsADirectory.into()),
-            #[cfg(feature = "zarr")]
-            Target::Bucket(..) | Target::BucketAddition(..) => {
-                Err(io::ErrorKind::IsADirectory.into())
-            }
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
+            _ => Err(io::ErrorKind::IsADirectory.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
-            Target::Folder(..) | Target::Addition(_) => Ok(()),
-            #[cfg(feature = "zarr")]
-            Target::Bucket(..) | Target::BucketAddition(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
+            _ => Ok(()),
         }
     }
 }

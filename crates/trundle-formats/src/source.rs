@@ -81,8 +81,7 @@ impl Source {
             return Ok(Source::stream(&name, Box::new(file)));
         }
         let input = Input::File { file, length: metadata.len() };
-        let (name, files) = (name.into_owned(), vec![path.to_owned()]);
-        Ok(Source { name, files, beside: None, input, position: 0 })
+        Ok(Source { files: vec![path.to_owned()], ..Source::of(&name, input) })
     }
 
     /// Opens the object at a URL.
@@ -91,15 +90,14 @@ impl Source {
         use trundle_remote::{Opened, RemoteFile};
 
         let (name, opened) = RemoteFile::open(url).map_err(Problem::opening)?;
-        let name = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match opened {
-            Opened::Stream(reader) => Ok(Source::stream(&name, reader)),
+        let name = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
+        Ok(match opened {
+            Opened::Stream(reader) => Source::stream(&name, reader),
             Opened::File(file) => {
                 let files = vec![path.to_owned()];
-                let input = Input::Blob(Arc::new(file));
-                Ok(Source { name, files, beside: None, input, position: 0 })
+                Source { files, ..Source::of(&name, Input::Blob(Arc::new(file))) }
             }
-        }
+        })
     }
 
     #[cfg(not(feature = "remote"))]
@@ -107,20 +105,21 @@ impl Source {
         Err(no_remote())
     }
 
-    pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
-        let input = Input::Stream(reader);
+    fn of(name: &str, input: Input) -> Source {
         Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
+    }
+
+    pub(crate) fn stream(name: &str, reader: Box<dyn Read + Send>) -> Source {
+        Source::of(name, Input::Stream(reader))
     }
 
     #[cfg(feature = "zarr")]
     pub(crate) fn of_blob(bytes: Arc<dyn Blob>) -> Source {
-        let input = Input::Blob(bytes);
-        Source { name: String::new(), files: Vec::new(), beside: None, input, position: 0 }
+        Source::of("", Input::Blob(bytes))
     }
 
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
-        let input = Input::Memory(Cursor::new(bytes));
-        Source { name: name.to_owned(), files: Vec::new(), beside: None, input, position: 0 }
+        Source::of(name, Input::Memory(Cursor::new(bytes)))
     }
 
     /// Opens a file that this one names: a file in the folder of this one, or below it. A link may only lead to the
@@ -129,10 +128,8 @@ impl Source {
         let open = |own: &Path| {
             check_relative(name).map_err(|why| Problem::Malformed(format!("its name {why}")))?;
             if let Some(url) = url_beside(own, name) {
-                return Ok(Source {
-                    beside: Some(name.to_owned()),
-                    ..Source::open(Path::new(&url))?
-                });
+                let beside = Some(name.to_owned());
+                return Ok(Source { beside, ..Source::open(Path::new(&url))? });
             }
             let real = |path: &Path| path.canonicalize().map_err(Problem::opening);
             let found = real(&folder_of(own).join(name))?;
@@ -171,12 +168,12 @@ impl Source {
 
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
-        let data = match self.input.into_blob() {
-            Ok(blob) => GzipData::new(blob, self.position),
+        let Source { input, position, .. } = self;
+        let data = match input.into_blob() {
+            Ok(blob) => GzipData::new(blob, position),
             Err(rest) => GzipData::stream(rest),
         };
-        let (name, files, beside) = (self.name, self.files, self.beside);
-        Source { name, files, beside, input: Input::Gzip(Box::new(data)), position: 0 }
+        Source { input: Input::Gzip(Box::new(data)), position: 0, ..self }
     }
 
     /// Returns the files or the memory; `None` for a stream. The bytes of this source are at the same offsets there,

@@ -406,51 +406,17 @@ mod tests {
 
     #[test]
     fn refusals_name_the_entry_and_both_numbers() {
-        let f32 = |text, sizes: &[usize]| refusal(text, sizes, DType::F32);
-        assert_eq!(
-            f32("300,:,:", &[256, 2, 2]),
-            "slice index 300 on axis 0 is out of range for size 256: expected -256..=255"
-        );
-        assert_eq!(
-            f32(":,-3,:", &[2, 2, 2]),
-            "slice index -3 on axis 1 is out of range for size 2: expected -2..=1"
-        );
-        assert_eq!(
-            f32("0,:,:", &[0, 2, 2]),
-            "slice index 0 on axis 0 is out of range: the axis has size 0"
-        );
-        assert_eq!(f32(":,:", &[2, 2, 2]), "slice needs one entry for each axis, got 2 for rank 3");
-        assert_eq!(f32("", &[2]), "slice entry \"\" for axis 0 is neither an index nor `:`");
-        assert_eq!(
-            f32("1,x,:", &[2, 2, 2]),
-            "slice entry \"x\" for axis 1 is neither an index nor `:`"
-        );
-        assert_eq!(
-            f32("99999999999999999999,:", &[2, 2]),
-            "slice entry \"99999999999999999999\" for axis 0 is neither an index nor `:`"
-        );
-        assert_eq!(
-            f32("0,0,1", &[2, 2, 2]),
-            "slice has 0 of `:`, expected 1, 2, or 3 for colour, for rank 3"
-        );
-        assert_eq!(
-            f32(":,:,:,:", &[2, 2, 2, 3]),
-            "slice has 4 of `:`, expected 1, 2, or 3 for colour, for rank 4"
-        );
-        assert_eq!(f32("0", &[2]), "slice has 0 of `:`, expected 1, for rank 1");
-        assert_eq!(
-            refusal(":,:,:", &[2, 2, 3], DType::I32),
-            "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, \
-             bf16, f32 or f64, got i32"
-        );
-        assert_eq!(
-            refusal(":,:,:", &[2, 2, 2], DType::U8),
-            "a slice of three axes is drawn in colour, and one of them must have size 3 or 4, got \
-             [2, 2, 2]"
-        );
-        assert_eq!(
-            f32("0,:,:", &[2, 5, 0]),
-            "nothing to draw: axis 2 of shape [2, 5, 0] has size 0"
-        );
+        let table = include_str!("refused_slices.txt").lines();
+        let lines: Vec<&str> = table.filter(|line| !line.starts_with('#')).collect();
+        for refused in lines.chunks(2) {
+            let [text, sizes, dtype] = refused[0].split("  ").collect::<Vec<_>>()[..] else {
+                panic!("{refused:?}")
+            };
+            let sizes: Vec<usize> = sizes.split(',').map(|size| size.parse().unwrap()).collect();
+            let said = refusal(text, &sizes, DType::from_name(dtype).unwrap());
+            assert_eq!(said, refused[1].trim_start(), "{text}");
+        }
+        let said = "slice entry \"\" for axis 0 is neither an index nor `:`";
+        assert_eq!(refusal("", &[2], DType::F32), said);
     }
 }

@@ -14,16 +14,18 @@ pub(crate) struct Snippets<'a> {
     pub(crate) out: &'a Shape,
 }
 
-/// What a language calls an element type; `None` if it has no such type.
+/// What the languages call an element type.
+#[derive(Clone, Copy)]
 struct Names {
-    numpy: Option<&'static str>,
-    rust: Option<&'static str>,
-    c: Option<(&'static str, &'static str)>,
-    onnx: Option<&'static str>,
+    numpy: &'static str,
+    rust: &'static str,
+    c: (&'static str, &'static str),
+    onnx: &'static str,
 }
 
 impl Names {
-    fn of(dtype: DType) -> Names {
+    /// Returns the names of a type; `None` if not every language has it.
+    fn of(dtype: DType) -> Option<Names> {
         let (numpy, rust, c, onnx) = match dtype {
             DType::U8 => ("uint8", "u8", ("uint8_t", "U8"), "uint8"),
             DType::I8 => ("int8", "i8", ("int8_t", "I8"), "int8"),
@@ -36,9 +38,9 @@ impl Names {
             DType::F32 => ("float32", "f32", ("float", "F32"), "float"),
             DType::F64 => ("float64", "f64", ("double", "F64"), "double"),
             DType::F16 => ("float16", "u16", ("uint16_t", "F16"), "float16"),
-            _ => return Names { numpy: None, rust: None, c: None, onnx: None },
+            _ => return None,
         };
-        Names { numpy: Some(numpy), rust: Some(rust), c: Some(c), onnx: Some(onnx) }
+        Some(Names { numpy, rust, c, onnx })
     }
 }
 
@@ -46,11 +48,11 @@ impl Snippets<'_> {
     pub(crate) fn to_json(&self) -> Value {
         let names = Names::of(self.dtype);
         json!({
-            "Python": self.python(names.numpy),
-            "Rust": self.rust(names.rust),
-            "C": names.c.and_then(|names| self.c(names)),
+            "Python": self.python(names.map(|names| names.numpy)),
+            "Rust": self.rust(names.map(|names| names.rust)),
+            "C": names.and_then(|names| self.c(names.c)),
             "shell": self.shell(),
-            "ONNX": names.onnx.and_then(|name| self.onnx(name)),
+            "ONNX": names.and_then(|names| self.onnx(names.onnx)),
         })
     }
 
@@ -93,53 +95,43 @@ impl Snippets<'_> {
         });
         let (given, chain) = (given.collect::<Vec<_>>().join(", "), self.quoted());
         format!(
-            "import numpy as np\nimport trundle\n\n{arrays}\n\
-             move = trundle.chain(\"{chain}\")  # planned once, run often\n\
-             y = move({given})\nassert y.shape == {}\n",
-            tuple(self.out),
+            include_str!("snippets/python.txt"),
+            arrays = arrays,
+            chain = chain,
+            given = given,
+            out = tuple(self.out),
         )
     }
 
     fn rust(&self, name: Option<&str>) -> String {
         let width = self.dtype.width();
-        let element = name.map_or(format!("[u8; {width}]"), str::to_owned);
-        let zero = name.map_or(format!("[0u8; {width}]"), |name| {
-            if name.starts_with('f') { format!("0.0{name}") } else { format!("0{name}") }
-        });
-        let chain = self.quoted();
         let shape = |shape: &Shape| format!("Shape::new({:?})?", shape.sizes());
         let shapes: Vec<String> = self.inputs.shapes.iter().map(shape).collect();
         if self.chain.is_map() {
-            let (shape, elements) = (&shapes[0], self.inputs.shapes[0].elements());
+            let (element, zero) = match name {
+                Some(name) if name.starts_with('f') => (name.to_owned(), format!("0.0{name}")),
+                Some(name) => (name.to_owned(), format!("0{name}")),
+                None => (format!("[u8; {width}]"), format!("[0u8; {width}]")),
+            };
             return format!(
-                "use trundle::{{Chain, Plan, Shape}};\n\n\
-                 fn main() -> Result<(), Box<dyn std::error::Error>> {{\n    \
-                     let chain: Chain = \"{chain}\".parse()?;\n    \
-                     // Planned once, run often.\n    \
-                     let plan = Plan::row_major(&chain, size_of::<{element}>(), &{shape}, None)?;\n    \
-                     let x = vec![{zero}; {elements}];\n    \
-                     let y = plan.run_slice(&x)?;\n    \
-                     assert_eq!(y.len(), {});\n    \
-                     Ok(())\n}}\n",
-                self.out.elements(),
+                include_str!("snippets/plan.txt"),
+                chain = self.quoted(),
+                element = element,
+                shape = shapes[0],
+                zero = zero,
+                elements = self.inputs.shapes[0].elements(),
+                out = self.out.elements(),
             );
         }
         let inputs = self.inputs.shapes.iter();
         let inputs = inputs.map(|shape| format!("&vec![0u8; {}]", shape.elements() * width));
         format!(
-            "use trundle::{{Chain, DType, ProgramPlan, Shape}};\n\n\
-             fn main() -> Result<(), Box<dyn std::error::Error>> {{\n    \
-                 let chain: Chain = \"{chain}\".parse()?;\n    \
-                 let program = chain.program([{}], DType::from_name(\"{}\")?)?;\n    \
-                 // Planned once, run often.\n    \
-                 let plan = ProgramPlan::row_major(&program, None)?;\n    \
-                 let mut y = vec![0u8; {}];\n    \
-                 plan.run(&[{}], &mut y)?;\n    \
-                 Ok(())\n}}\n",
-            shapes.join(", "),
-            self.dtype,
-            self.out.elements() * width,
-            inputs.collect::<Vec<_>>().join(", "),
+            include_str!("snippets/program.txt"),
+            chain = self.quoted(),
+            shapes = shapes.join(", "),
+            dtype = self.dtype,
+            bytes = self.out.elements() * width,
+            inputs = inputs.collect::<Vec<_>>().join(", "),
         )
     }
 
@@ -151,26 +143,16 @@ impl Snippets<'_> {
             if sizes.is_empty() { "1".to_owned() } else { sizes.join(", ") }
         };
         Some(format!(
-            "#include <stdio.h>\n#include <trundle.h>\n\n\
-             static {element} x[{}], y[{}];\n\n\
-             int main(void)\n{{\n    \
-                 const uint64_t from[] = {{{}}}, to[] = {{{}}};\n    \
-                 const trundle_tensor_desc src = {{TRUNDLE_DTYPE_{constant}, {}, from, NULL}};\n    \
-                 const trundle_tensor_desc dst = {{TRUNDLE_DTYPE_{constant}, {}, to, NULL}};\n    \
-                 trundle_plan *plan; /* planned once, run often */\n    \
-                 if (trundle_chain_plan(\"{}\", &src, &dst, &plan) != TRUNDLE_OK\n        \
-                     || trundle_plan_run(plan, x, y) != TRUNDLE_OK) {{\n        \
-                     fprintf(stderr, \"%s\\n\", trundle_last_error());\n        \
-                     return 1;\n    }}\n    \
-                 trundle_plan_free(plan);\n    \
-                 return 0;\n}}\n",
-            shape.elements().max(1),
-            self.out.elements().max(1),
-            sizes(shape),
-            sizes(self.out),
-            shape.rank(),
-            self.out.rank(),
-            self.quoted(),
+            include_str!("snippets/c.txt"),
+            element = element,
+            constant = constant,
+            elements = shape.elements().max(1),
+            out_elements = self.out.elements().max(1),
+            from = sizes(shape),
+            to = sizes(self.out),
+            rank = shape.rank(),
+            out_rank = self.out.rank(),
+            chain = self.quoted(),
         ))
     }
 
@@ -194,15 +176,11 @@ impl Snippets<'_> {
         };
         let chain = self.quoted().replace('\\', "\\\\");
         Some(format!(
-            "import onnx, onnxruntime, trundle\n\n\
-             model = onnx.parser.parse_model(\"\"\"<ir_version: 8, opset_import: [\"\": 17, \"trundle\": 1]>\n    \
-                 moved ({element}{} x) => ({element}{} y) {{\n        \
-                     y = trundle.Chain <chain = \"{chain}\"> (x)\n    }}\"\"\")\n\
-             options = onnxruntime.SessionOptions()\n\
-             options.register_custom_ops_library(trundle.onnx_library())\n\
-             session = onnxruntime.InferenceSession(model.SerializeToString(), options)\n",
-            sizes(shape),
-            sizes(self.out),
+            include_str!("snippets/onnx.txt"),
+            element = element,
+            chain = chain,
+            from = sizes(shape),
+            to = sizes(self.out),
         ))
     }
 }

@@ -1,7 +1,7 @@
 //! Appending to Zarr stores, and replacing regions of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use trundle_testing::everything;
 
 use crate::npy::{self, Tensor};
 use crate::refusals::refused_as_listed;
-use crate::zarr::write_store;
+use crate::zarr::{write_group, write_store};
 use crate::{Workdir, chance};
 
 /// Returns the rows of a matrix.
@@ -37,8 +37,7 @@ fn is(dir: &Workdir, tensor: &Tensor) -> bool {
 fn has(dir: &Workdir, tensor: &Tensor) {
     dir.run("convert all.zarr -o out.npy --force --row-major").done();
     assert!(is(dir, tensor), "the store has other elements");
-    let names = dir.contents().into_iter().map(|(name, _)| name);
-    assert_eq!(names.filter(|name| name.starts_with(".trundle")).count(), 0);
+    assert_eq!(dir.temporary(""), None);
 }
 
 #[test]
@@ -85,11 +84,9 @@ fn a_region_is_replaced_and_the_rest_stays() {
 fn a_plan_lists_the_chunks() {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     let plan = "plan convert new.npy -o all.zarr --append 0";
-    let text = dir.run(plan).done().text();
+    dir.run(plan).done().prints("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n");
     dir.run(&format!("{plan} --verbose")).done();
-    assert!(text.contains("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n"), "{text}");
-    let text = dir.run(&format!("{plan} --json")).done().text();
-    assert!(text.contains("\"out_shape\":[4,4]"), "{text}");
+    dir.run(&format!("{plan} --json")).done().prints("\"out_shape\":[4,4]");
     let report = dir.run("convert new.npy -o all.zarr --append 0 --json").done().json();
     let output = &report["outputs"][0];
     assert_eq!((&output["shape"], &output["shape_before"]), (&json!([9, 4]), &json!([5, 4])));
@@ -106,14 +103,10 @@ fn write_array(group: &Path, name: &str, tensor: &Tensor, names: &str) {
 }
 
 /// Writes a group with `t2m(time, lat)` and `lat(lat)`.
-fn write_group(group: &Path, times: usize) {
+fn write_weather(group: &Path, times: usize) {
     write_array(group, "t2m", &Tensor::counting(&[times, 4]), "time lat");
     write_array(group, "lat", &Tensor::counting(&[4]), "lat");
-    fs::write(
-        group.join("zarr.json"),
-        json!({ "zarr_format": 3, "node_type": "group" }).to_string(),
-    )
-    .unwrap();
+    write_group(group, &json!({}));
 }
 
 #[test]
@@ -123,7 +116,7 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     dir.write("list.npy", &Tensor::list(&[1, 2]).file(npy::PLAIN));
     fs::create_dir(dir.path("empty.zarr")).unwrap();
     for (group, times) in [("group.zarr", 5), ("more.zarr", 2), ("text.zarr", 5)] {
-        write_group(&dir.path(group), times);
+        write_weather(&dir.path(group), times);
     }
     // trundle cannot decode this array.
     write_array(&dir.path("text.zarr"), "notes", &Tensor::counting(&[5]), "time");
@@ -141,7 +134,7 @@ fn what_does_not_fit_is_refused_and_nothing_changes() {
     fs::write(dir.path("lossy.zarr/.zarray"), lossy.to_string()).unwrap();
     // Groups above and below a group share its axes.
     for (store, times) in [("deep.zarr", [5, 5]), ("uneven.zarr", [2, 3])] {
-        write_group(&dir.path(store).join("a"), times[0]);
+        write_weather(&dir.path(store).join("a"), times[0]);
         fs::copy(dir.path("group.zarr/zarr.json"), dir.path(store).join("zarr.json")).unwrap();
         write_array(&dir.path(store), "time", &Tensor::counting(&times[1..]), "time");
     }
@@ -190,12 +183,6 @@ fn interrupted(args: &str, chunk: &str) -> Workdir {
     dir
 }
 
-/// Returns the path of the folder with this ending that an interrupted run has left.
-fn left(dir: &Workdir, ending: &str) -> Option<PathBuf> {
-    let mut names = dir.contents().into_iter().map(|(name, _)| name);
-    names.find(|name| name.ends_with(ending)).map(|name| dir.path(&name))
-}
-
 #[test]
 fn what_was_interrupted_is_finished_once() {
     let whole = Tensor::counting(&[9, 4]);
@@ -205,7 +192,7 @@ fn what_was_interrupted_is_finished_once() {
     // The folder of the same command that was interrupted earlier.
     let part = dir.path(".trundle-all.zarr-0123456789abcdef.part");
     fs::create_dir(&part).unwrap();
-    let record = left(&dir, ".append").unwrap().join("record.json");
+    let record = dir.temporary(".append").unwrap().join("record.json");
     fs::copy(record, part.join("record.json")).unwrap();
     dir.run(&format!("{APPEND} --resume")).done();
     dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
@@ -226,7 +213,7 @@ fn what_was_interrupted_is_finished_once() {
     let dir = interrupted(APPEND, "2/0");
     let path = dir.path("all.zarr/zarr.json");
     let document = fs::read_to_string(&path).unwrap();
-    let record = fs::read(left(&dir, ".append").unwrap().join("record.json")).unwrap();
+    let record = fs::read(dir.temporary(".append").unwrap().join("record.json")).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
     fs::write(&path, record["changed"][0]["after"].as_str().unwrap()).unwrap();
     dir.run(&format!("{APPEND} --resume")).refused(3, "was changed or replaced");
@@ -265,7 +252,7 @@ fn another_store_in_its_place_is_left_alone() {
 fn a_chunk_that_trundle_cannot_decode_is_compared_on_both_sides() {
     let dir = Workdir::new();
     for (group, times) in [("all.zarr", 3), ("new.zarr", 2)] {
-        write_group(&dir.path(group), times);
+        write_weather(&dir.path(group), times);
         write_array(&dir.path(group), "text", &Tensor::counting(&[4]), "lat");
         let path = dir.path(group).join("text/zarr.json");
         let text = fs::read_to_string(&path).unwrap();
@@ -296,7 +283,7 @@ fn an_append_that_is_killed_is_resumed() {
         let dir = begun(&tensor, 41, &[4, 3]);
         let mut child = dir.command(APPEND).stderr(Stdio::null()).spawn().unwrap();
         if attempt % 2 == 0 {
-            while child.try_wait().unwrap().is_none() && left(&dir, ".append").is_none() {}
+            while child.try_wait().unwrap().is_none() && dir.temporary(".append").is_none() {}
         }
         let share = chance(&mut seed, 1000) as u32;
         sleep(whole * share / if attempt % 2 == 0 { 8000 } else { 1000 });
@@ -308,7 +295,7 @@ fn an_append_that_is_killed_is_resumed() {
         dir.run("convert all.zarr -o out.npy --row-major").done();
         let is_old = is(&dir, &rows(&tensor, 0..41));
         assert!(is_old || is(&dir, &tensor), "neither the old array nor the new one");
-        if left(&dir, ".append").is_some() {
+        if dir.temporary(".append").is_some() {
             dir.run(APPEND).refused(1, "was interrupted");
         }
         let run = dir.run(&format!("{APPEND} --resume"));

@@ -123,11 +123,8 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
             };
             let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
             let run = compared(&dir, [&files[0], &files[1]], shape, "").done();
-            assert_eq!(
-                (run.text(), run.stderr),
-                ("equal\n".to_owned(), String::new()),
-                "{files:?}"
-            );
+            assert_eq!(run.text(), "equal\n", "{files:?}");
+            assert_eq!(run.stderr, "", "{files:?}");
             let run = compared(&dir, [&files[0], &files[2]], shape, "--threads 1");
             let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
             assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
@@ -193,8 +190,7 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
                 other.bytes[width * at + byte] ^= u8::from(byte % 4 == 0);
             }
         }
-        let dir = Workdir::new();
-        dir.write("a.npy", &one.file(PLAIN));
+        let dir = Workdir::with(&[("a.npy", &one)]);
         dir.write("b.npy", &other.file(FORTRAN));
         for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
             for memory in ["64K", "1G"] {
@@ -277,9 +273,9 @@ fn bit_orders_make_no_difference() {
     }
 }
 
+/// The tests of trundle-formats have the texts of all types.
 #[test]
 fn bits_count_and_values_are_told_as_their_type_has_them() {
-    let complex = [1.5f32.to_be_bytes(), (-2f32).to_be_bytes()].concat();
     for (descr, one, other, said) in [
         ("'<f4'", 1.5f32.to_le_bytes().to_vec(), 2.5f32.to_le_bytes().to_vec(), "1.5 and 2.5"),
         ("'<f8'", 0f64.to_le_bytes().to_vec(), (-0f64).to_le_bytes().to_vec(), "0.0 and -0.0"),
@@ -289,14 +285,7 @@ fn bits_count_and_values_are_told_as_their_type_has_them() {
             0x7fc0_0001u32.to_le_bytes().to_vec(),
             "NaN (0x7fc00000) and NaN (0x7fc00001)",
         ),
-        ("'<f2'", vec![0, 0x3c], vec![0, 0xbc], "1.0 and -1.0"),
-        ("'|b1'", vec![1], vec![2], "true (0x01) and true (0x02)"),
-        ("'|b1'", vec![1], vec![0], "true and false"),
-        ("'>c8'", complex, vec![0; 8], "1.5-2.0j and 0.0+0.0j"),
         ("'>i8'", vec![0xff; 8], vec![0; 8], "-1 and 0"),
-        ("'<M8[s]'", vec![1, 0, 0, 0, 0, 0, 0, 0], vec![0, 0, 0, 0, 0, 0, 0, 0x80], "1 and NaT"),
-        ("'|S2'", b"ab".to_vec(), b"a\0".to_vec(), "b\"ab\" and b\"a\""),
-        ("[('a', '<i2'), ('b', '|u1')]", vec![1, 2, 3], vec![1, 2, 4], "0x010203 and 0x010204"),
     ] {
         let tensor = |bytes: &[u8]| Tensor {
             descr: descr.to_owned(),
@@ -402,14 +391,9 @@ fn types_are_the_same_or_told() {
     dir.write("i.npy", &of("'<i4'", 4).file(PLAIN));
     dir.write("v.npy", &of("'|V4'", 4).file(PLAIN));
     dir.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
-    dir.write("t.npy", &of("[('b', '<i4')]", 4).file(PLAIN));
     for (files, said) in [
         (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] differs from i32 [6]\n"),
         (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] differs from [('a', '<i4')] [6]\n"),
-        (
-            ["s.npy", "t.npy"],
-            "\"s\" and \"t\": [('a', '<i4')] [6] differs from [('b', '<i4')] [6]\n",
-        ),
     ] {
         let run = dir.run(&format!("cmp {} {}", files[0], files[1]));
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");

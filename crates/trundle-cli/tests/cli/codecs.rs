@@ -154,8 +154,7 @@ fn what_is_no_codec_is_refused_before_anything_is_written() {
 
 #[test]
 fn shuffle_is_of_the_elements_unless_it_states_another_size() {
-    let dir = Workdir::new();
-    dir.write("x.npy", &Tensor::noise("'<f4'", 4, &[8, 9]).file(npy::PLAIN));
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[8, 9]))]);
     dir.run("convert x.npy -o x.zarr --chunks 4,9 --codec shuffle:4,gzip:5").done();
     for (codecs, is_copied) in
         [("shuffle,gzip:5", true), ("shuffle:4,gzip:5", true), ("shuffle:2,gzip:5", false)]

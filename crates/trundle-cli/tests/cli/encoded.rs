@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::{self, Tensor};
-use crate::zarr::written;
+use crate::zarr::{write_group, written};
 
 /// A u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], perhaps in shards. The store's metadata has a
 /// wrong compression level, so that encoding a chunk again changes its bytes.
@@ -55,11 +55,10 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         }
     }
     let plan = "plan convert x.zarr -o y.zarr --force";
-    let text = dir.run(&plan).done().text();
-    assert!(text.contains("nothing is decoded: chunks are copied in encoded form"), "{text}");
-    assert!(text.contains("\n  encoded chunks copied: 45\n"), "{text}");
-    let text = dir.run(&format!("{plan} --verbose")).done().text();
-    assert!(text.contains("  x: 45 chunks copied without decoding\n"), "{text}");
+    let run = dir.run(&plan).done();
+    run.prints("nothing is decoded: chunks are copied in encoded form");
+    run.prints("\n  encoded chunks copied: 45\n");
+    dir.run(&format!("{plan} --verbose")).done().prints("  x: 45 chunks copied without decoding\n");
 }
 
 #[test]
@@ -119,18 +118,16 @@ fn what_is_damaged_is_found_by_verify_and_what_is_too_long_at_once() {
     dir.run("flip x.zarr --axes 0 -o y.zarr --verify").refused(3, "chunk c/1/1/1");
     dir.write("x.zarr/c/1/1/1", &[0; 1 << 16]);
     dir.run("flip x.zarr --axes 0 -o y.zarr").refused(3, "chunk c/1/1/1: is 65536 bytes");
-    let left: Vec<String> = dir.contents().into_iter().map(|(name, _)| name).collect();
+    let left = dir.names();
     assert!(left.iter().all(|name| !name.contains("y.zarr")), "{left:?}");
 }
 
 #[test]
 fn an_array_of_one_chunk_is_copied_as_it_is_and_moved_in_one_pass() {
     for shape in [&[7][..], &[], &[3, 1, 4]] {
-        let dir = Workdir::new();
-        dir.write("x.npy", &Tensor::noise("'<u2'", 2, shape).file(npy::PLAIN));
+        let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<u2'", 2, shape))]);
         dir.run("convert x.npy -o x.zarr --codec gzip:1").done();
-        let plan = dir.run("plan convert x.zarr -o y.zarr").done().text();
-        assert!(plan.contains("1 pass, nothing is decoded"), "{plan}");
+        dir.run("plan convert x.zarr -o y.zarr").done().prints("1 pass, nothing is decoded");
         dir.run("convert x.zarr -o y.zarr --verify").done();
         dir.run("cmp y.zarr x.npy").done();
         dir.run("convert x.zarr -o z.zarr --codec none --verify").done();
@@ -141,9 +138,7 @@ fn an_array_of_one_chunk_is_copied_as_it_is_and_moved_in_one_pass() {
 #[test]
 fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
     let dir = with_store(&[5, 10, 9], "");
-    let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });
-    fs::create_dir(dir.path("g.zarr")).unwrap();
-    dir.write("g.zarr/zarr.json", group.to_string().as_bytes());
+    write_group(&dir.path("g.zarr"), &json!({}));
     fs::rename(dir.path("x.zarr"), dir.path("g.zarr/a")).unwrap();
     dir.run("flip g.zarr/a --axes 1 -o g.zarr/b --to zarr").done();
     dir.run("roll g.zarr --tensor b --shift 1 --axes 2 --verify -o h.zarr").done();
@@ -198,8 +193,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
     moved(&dir, "transpose(2, 1, 0)", only);
     let info = dir.run("info y.zarr --json").done().json();
     assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
-    let text = dir.run("info y.zarr").done().text();
-    assert!(text.contains("chunks of [3, 4, 1] with axes in order [2, 1, 0], codec"), "{text}");
+    dir.run("info y.zarr").done().prints("chunks of [3, 4, 1] with axes in order [2, 1, 0], codec");
     for args in ["", only] {
         dir.run(&format!("apply y.zarr 'transpose(2, 1, 0)' -o z.zarr --force {args}")).done();
         dir.run("cmp x.npy z.zarr").done();

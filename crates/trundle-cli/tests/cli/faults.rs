@@ -1,7 +1,6 @@
 //! System errors during a run.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -43,26 +42,6 @@ fn a_file_that_may_not_grow_leaves_nothing() {
 }
 
 #[test]
-fn a_source_that_changes_meanwhile_is_a_failure() {
-    type Change = (&'static str, fn(&File));
-    let changes: [Change; 3] = [
-        ("shorter", |file| file.set_len(1 << 20).unwrap()),
-        ("has changed", |file| file.set_len(file.metadata().unwrap().len() + 1).unwrap()),
-        ("has changed", |file| file.write_all_at(b"other", 5000).unwrap()),
-    ];
-    for (said, change) in changes {
-        let work = ResumableMove::new(TWO_PASSES);
-        let mut child = work.begin("");
-        assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
-        change(&File::options().write(true).open(work.dir.path("x.npy")).unwrap());
-        let run = Run::awaited(child);
-        run.refused(1, "x.npy: changed while it was read: ");
-        assert!(run.stderr.contains(said), "{run:?}");
-        assert_eq!(work.names(), ["x.npy"]);
-    }
-}
-
-#[test]
 fn who_cannot_go_on_is_not_told_to() {
     let work = ResumableMove::new(ONE_PASS);
     let child = work.begun_and_stopped("");
@@ -72,7 +51,7 @@ fn who_cannot_go_on_is_not_told_to() {
     let run = Run::awaited(child);
     run.refused(1, "x.npy: changed while it was read: ");
     assert!(!run.stderr.contains("--resume"), "{run:?}");
-    assert_eq!(work.names(), ["x.npy"]);
+    assert_eq!(work.dir.names(), ["x.npy"]);
 }
 
 #[test]
@@ -91,7 +70,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let run = Run::awaited(child);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains(said) && !run.stderr.contains("--resume"), "{run:?}");
-        let names = work.names();
+        let names = work.dir.names();
         assert_eq!((names.len(), &names[1][..], &names[2][..]), (3, "x.npy", "y.npy"));
         assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
         let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
@@ -115,7 +94,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
 fn only_one_process_writes_an_output() {
     let work = ResumableMove::new(TWO_PASSES);
     let mut child = work.begin("");
-    assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
+    assert!(work.wait(&mut child, |work| work.dir.temporary(".journal").is_some()));
     let others = [
         work.args.clone(),
         format!("{} --resume", work.args),
@@ -158,50 +137,6 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
     dir.run("flip x.npy --axes 0 -o y.npy --max-mem 4G")
         .refused(1, "8.0 TiB of disk space are needed");
     assert_eq!(fs::read_dir(dir.path("")).unwrap().count(), 1);
-}
-
-#[test]
-fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
-    let shapes: [(&[u64], &str, u64); 4] = [
-        (&[1 << 20, 1 << 20], "<f4", 4),
-        (&[1, 1 << 40], "|u1", 1),
-        (&[1 << 40, 1], "|u1", 1),
-        (&[1 << 14, 1 << 14, 1 << 14], "|u1", 1),
-    ];
-    for (sizes, descr, width) in shapes {
-        let dir = Workdir::new();
-        if !dir.write_zeros("x.npy", descr, width, sizes) {
-            continue;
-        }
-        for operation in ["transpose x.npy --row-major", "flip x.npy --axes 0"] {
-            for max_mem in ["8M", "64M", "1G"] {
-                for storage in ["ssd", "hdd"] {
-                    let begin = std::time::Instant::now();
-                    let more = format!("--max-mem {max_mem} --storage {storage}");
-                    let run = dir.run(&format!("plan {operation} {more}"));
-                    let is_refused = run.stderr.contains("of memory are needed");
-                    assert!(run.code == Some(0) || is_refused && run.code == Some(3), "{run:?}");
-                    assert!(begin.elapsed().as_secs() < 10, "{sizes:?} {more:?}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_stream_that_claims_more_than_it_has_is_truncated() {
-    let tensor = Tensor::counting(&[4]);
-    let whole = tensor.file(npy::PLAIN);
-    let dir = Workdir::new();
-    for output in ["-", "y.npy"] {
-        let args = format!("flip - --axes 0 -o {output}");
-        let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,), }";
-        let lying = [npy::header(1, text), vec![0; 8]].concat();
-        for bytes in [&whole[..whole.len() - 1], &lying] {
-            dir.run_on(bytes, &args).refused(3, "stdin: truncated");
-        }
-    }
-    assert_eq!(dir.contents(), []);
 }
 
 #[test]

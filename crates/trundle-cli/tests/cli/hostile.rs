@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
-use crate::{Run, Workdir, npz};
+use crate::{Arguments, Run, Workdir, npz};
 
 /// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
@@ -131,114 +131,31 @@ fn onnx(operator: &str) -> Vec<u8> {
 #[test]
 fn nothing_of_a_file_steers_the_terminal() {
     let dir = dir();
-    let (safetensors, npy_path, bare) = (path(".safetensors"), path(".npy"), path(""));
-    let (out, npy_out, png) = (path("-out.safetensors"), path("-out.npy"), path("-out.png"));
-    let (x, nowhere) = (format!("{HOSTILE}x={npy_path}"), path(".nowhere"));
-    let s = &safetensors[..];
-    let named: &[&[&str]] = &[
-        &["info", s],
-        &["info", s, "--json"],
-        &["info", "many.safetensors"],
-        &["info", "m.npz"],
-        &["info", "objects.npz"],
-        &["info", "objects.npz", "--json"],
-        &["info", "notes.npz"],
-        &["info", "twice.npz"],
-        &["info", "key.safetensors"],
-        &["info", "type.safetensors"],
-        &["info", "hole.safetensors"],
-        &["info", &bare],
-        &["info", &nowhere],
-        &["view", s],
-        &["view", "many.safetensors"],
-        &["view", s, "--tensor", HOSTILE],
-        &["view", s, "--tensor", HOSTILE, "-o", &png],
-        &["view", s, "--tensor", HOSTILE, "-o", &png],
-        &["view", s, "--tensor", "none"],
-        &["view", s, "--tensor", HOSTILE, "-o", &bare],
-        &["flip", s, "--axes", "0", "-o", &out],
-        &["flip", s, "--axes", "0", "-o", &out],
-        &["flip", s, "--axes", "0", "-o", &out, "--force", "--json"],
-        &["flip", s, "--axes", "0", "-o", &out, "--force", "--tensor", HOSTILE],
-        &["flip", s, "--axes", "0", "-o", &nowhere],
-        &["flip", s, "--axes", "0", "-o", &path("/x.npy")],
-        &["flip", s, "--axes", "0", "-o", "x.npy"],
-        &["flip", s, "--axes", "1", "-o", "x.safetensors"],
-        &["flip", s, "--axes", "7", "-o", "x.safetensors"],
-        &["flip", s, "--axes", "0", "-o", "x.safetensors", "--tensor", "none"],
-        &["flip", s, "--axes", "0", "-o", "x.npz"],
-        &["flip", "plain.safetensors", "--axes", "0", "-o", "y.npz"],
-        &["flip", "plain.safetensors", "--axes", "0", "-o", "z.npz", "--json"],
-        &["flip", "objects.npz", "--axes", "0", "-o", "v.npz"],
-        &["flip", "objects.npz", "--axes", "0", "-o", "v.npy", "--tensor", HOSTILE],
-        &["flip", "m.npz", "--axes", "0", "-o", "w.npz", "--verify"],
-        &["flip", "many.safetensors", "--axes", "0", "-o", "many-out.safetensors"],
-        &["flip", "many.safetensors", "--axes", "0", "-o", "many.npy"],
-        &["transpose", &npy_path, "-o", &npy_out],
-        &["transpose", &npy_path, "-o", "t.npy", "--order", "0"],
-        &["roll", &npy_path, "-o", "r.npy", "--shift", "1", "--axes", "5"],
-        &["reverse", &npy_path, "-o", "r.npy", "--axis", "1", "--lengths", HOSTILE],
-        &["reverse", &npy_path, "-o", "r.npy", "--axis", "1", "--lengths", s],
-        &["apply", s, "a b -> b a", "-o", "x.safetensors"],
-        &["apply", &npy_path, &format!("reverse(axis=0, lengths={npy_path})"), "-o", "x.npy"],
-        &["relayout", s, "--rule", "w*: o i -> i o", "-o", "x.safetensors"],
-        &["relayout", s, "--rule", "none: o i -> i o", "-o", "x.safetensors"],
-        &["relayout", s, "--rule", "*: o i -> i o", "-o", "x.safetensors"],
-        &[
-            "relayout",
-            s,
-            "--rule",
-            "w*: o i -> i o",
-            "--rule",
-            "*z: o i -> i o",
-            "-o",
-            "x.safetensors",
-        ],
-        &["relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "-o", "l.safetensors"],
-        &["relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "-o", &npy_out],
-        &["relayout", "plain.safetensors", "--rules", "rules.txt", "-o", "q.safetensors"],
-        &["relayout", "plain.safetensors", "--rules", &bare, "-o", "q.safetensors"],
-        &["relayout", "objects.npz", "--rule", "n: o i -> i o", "-o", "q.safetensors"],
-        &["plan", "flip", s, "--axes", "0"],
-        &["plan", "flip", s, "--axes", "0", "--json"],
-        &["plan", "flip", s, "--axes", "0", "--verbose"],
-        &["plan", "flip", s, "--axes", "0", "--tensor", "none"],
-        &["plan", "relayout", "plain.safetensors", "--rule", "w*: o i -> i o"],
-        &["convert", "m.npz", "-o", "converted.safetensors"],
-        &["convert", s, "-o", &npy_out],
-        &["cmp", s, "m.npz"],
-        &["cmp", s, "m.npz", "--json"],
-        &["cmp", "many.safetensors", &npy_path],
-        &["cmp", "objects.npz", s],
-        &["plan", "relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "--json"],
-        &["plan", "model.xml"],
-        &["plan", "model.onnx"],
-        &["plan", "model.onnx", "--input", &x],
-        &["plan", "unknown.onnx"],
-        &["plan", &bare],
-        &["run", "model.onnx", "--out-dir", "outputs"],
-        &["run", "model.onnx", "--out-dir", "outputs", "--input", "none=x.npy"],
-        &["run", "model.onnx", "--out-dir", "outputs", "--input", &x],
-        &["run", "model.onnx", "--out-dir", &bare, "--input", &x],
-        &["run", "unknown.onnx", "--out-dir", "outputs"],
-        &["demo", &bare, "--size", "8"],
-        &["flip", "a.npy", HOSTILE],
-        &["flip", "a.npy", "-o", "b.npy", "--axes", HOSTILE],
-        &["bench", HOSTILE],
-        &[HOSTILE],
+    let paths = [
+        ("{s}", path(".safetensors")),
+        ("{npy}", path(".npy")),
+        ("{bare}", path("")),
+        ("{nowhere}", path(".nowhere")),
+        ("{out}", path("-out.safetensors")),
+        ("{npy_out}", path("-out.npy")),
+        ("{png}", path("-out.png")),
+        ("{x}", format!("{HOSTILE}x={}", path(".npy"))),
+        ("{hostile}", HOSTILE.to_owned()),
     ];
-    let others: &[&[&str]] = &[
-        &["info", "json.safetensors"],
-        &["info", "descr.npy"],
-        &["info", "key.npy"],
-        &["view", "m.npz"],
-        &["apply", &npy_path, HOSTILE, "-o", "x.npy"],
-        &["man"],
-        &["--help"],
-    ];
-    let all = named.iter().map(|args| (args, true)).chain(others.iter().map(|args| (args, false)));
-    let faults: Vec<String> = all
-        .filter_map(|(args, tells)| Some(format!("{args:?}: {}", fault(&dir.run(args), tells)?)))
+    let in_full = |word: OsString| {
+        let word = word.into_string().unwrap();
+        paths.iter().fold(word, |word, (name, text)| word.replace(name, text))
+    };
+    let lines = include_str!("hostile.txt").lines().filter(|line| !line.starts_with('#'));
+    let commands = lines.map(|line| match line.strip_prefix("? ") {
+        Some(args) => (args, false),
+        None => (line, true),
+    });
+    let faults: Vec<String> = commands
+        .filter_map(|(args, tells)| {
+            let words: Vec<String> = args.list().into_iter().map(in_full).collect();
+            Some(format!("{args}: {}", fault(&dir.run(&words), tells)?))
+        })
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -122,10 +122,8 @@ fn a_plan_lists_some_tensors_and_counts_the_rest() {
     let text = dir.run("plan flip x.safetensors --axes 0").done().text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("30 tensors, 720 bytes, 1 pass: "), "{text}");
-    assert_eq!(
-        (lines[1], lines[20]),
-        ("  w10: f32 [2, 3] -> [2, 3]", "  w29: f32 [2, 3] -> [2, 3]")
-    );
+    assert_eq!(lines[1], "  w10: f32 [2, 3] -> [2, 3]");
+    assert_eq!(lines[20], "  w29: f32 [2, 3] -> [2, 3]");
     assert_eq!(lines[21..], ["  and 10 more"]);
     // The error of `view` also shortens the list.
     let refused = dir.run("view x.safetensors");
@@ -178,7 +176,7 @@ fn a_plan_writes_nothing() {
     ] {
         let run = dir.run(args).done();
         assert!(run.text().starts_with("48 bytes, 1 pass"), "{run:?}");
-        assert!(run.text().contains("\n  x: u16 [4, 6] -> ["), "{run:?}");
+        run.prints("\n  x: u16 [4, 6] -> [");
         assert_eq!(run.stderr, "");
     }
     assert_eq!(dir.contents(), before);
@@ -240,8 +238,7 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 #[test]
 fn only_text_where_nobody_looks() {
     // Large enough for a progress bar on a terminal.
-    let dir = Workdir::new();
-    dir.write("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]).file(PLAIN));
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]))]);
     let runs = [
         dir.run("flip x.npy --axes 0 -o y.npy --verify").done(),
         dir.run("view x.npy").done(),
@@ -331,9 +328,8 @@ fn too_little_memory_for_an_element_is_refused() {
     dir.write("wide.npy", &Tensor::noise("'|V3000'", 3000, &[2, 3]).file(PLAIN));
     let before = dir.contents();
     let refused = run("wide.npy", "4K", "");
-    assert_eq!(refused.code, Some(3), "{refused:?}");
     let said = "of memory are needed, the limit is 4.0 KiB";
-    assert!(refused.stderr.contains(said), "{refused:?}");
+    refused.refused(3, said);
     for size in ["0", "1", "10", "4095"] {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");
     }
@@ -458,8 +454,7 @@ fn info_reads_a_stream_to_its_end() {
     let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
     let mut child = dir.command("info -").stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&whole).unwrap();
-    let run = Run::awaited(child).done();
-    assert!(run.text().contains("stdin  u8  [1000000]"), "{run:?}");
+    Run::awaited(child).done().prints("stdin  u8  [1000000]");
     dir.run_on(&whole[..whole.len() - 1], "info -").refused(3, "1000000 bytes, but has 999999");
 }
 
@@ -471,8 +466,7 @@ fn stdin_may_be_closed() {
 
 #[test]
 fn a_tuning_record_is_followed_refused_and_forgotten() {
-    let dir = Workdir::new();
-    dir.write("x.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[2, 3]))]);
     let with = |variable: Option<&str>, args: &str| {
         let mut command = dir.command(args);
         command.env("XDG_CACHE_HOME", dir.path("cache"));
@@ -506,7 +500,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     assert_eq!(record_of(Some("off")).0, built_in);
     std::fs::write(kept, "tile_rows=17").unwrap();
     let run = with(None, plan).done();
-    assert!(run.stderr.contains("without streaming_bytes"), "{run:?}");
+    run.says("without streaming_bytes");
     assert!(with(None, "tune --forget").done().text().contains("was deleted"));
     assert!(!kept.exists());
 

@@ -187,12 +187,26 @@ impl Workdir {
 
     /// Names and contents, sorted by name.
     fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
+        let read = |name: String| {
+            let bytes = fs::read(self.path(&name)).ok();
+            (name, bytes)
+        };
+        self.names().into_iter().map(read).collect()
+    }
+
+    /// The names of files and folders, sorted.
+    fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
-        let mut contents: Vec<_> = entries
-            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).ok()))
-            .collect();
-        contents.sort();
-        contents
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// A temporary file or folder of the program, by the end of its name.
+    fn temporary(&self, ending: &str) -> Option<PathBuf> {
+        let is_it = |name: &String| name.starts_with(".trundle-") && name.ends_with(ending);
+        self.names().into_iter().find(is_it).map(|name| self.path(&name))
     }
 
     /// Runs the program in a reproducible environment.
@@ -255,7 +269,24 @@ impl Run {
     fn refused(&self, code: i32, said: &str) {
         assert_eq!(self.code, Some(code), "{self:#?}");
         assert!(!self.stderr.contains("panicked"), "{self:#?}");
-        let mut rest = &self.stderr[..];
+        self.says(said);
+    }
+
+    /// Checks that stderr has parts of a message in order, with `[..]` between them.
+    #[track_caller]
+    fn says(&self, said: &str) {
+        self.has(&self.stderr, said);
+    }
+
+    /// Checks that stdout has parts in order, with `[..]` between them.
+    #[track_caller]
+    fn prints(&self, said: &str) {
+        self.has(&self.text(), said);
+    }
+
+    #[track_caller]
+    fn has(&self, text: &str, said: &str) {
+        let mut rest = text;
         for part in said.split("[..]") {
             let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
             rest = &rest[at + part.len()..];

@@ -153,8 +153,7 @@ fn a_deflated_member_larger_than_the_memory_is_moved() {
 #[test]
 fn what_is_larger_than_the_memory_is_compared() {
     let tensor = tensor();
-    let dir = Workdir::new();
-    dir.write("x.npy", &tensor.file(PLAIN));
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     dir.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
     dir.run("transpose x.npy -o inverted.npy --row-major").done();
     dir.run("transpose inverted.npy -o f.npy").done();
@@ -171,8 +170,7 @@ fn what_is_larger_than_the_memory_is_compared() {
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     let tensor = Tensor::noise("'<f4'", 4, &[32, 1024, 1024]);
-    let dir = Workdir::new();
-    dir.write("x.npy", &tensor.file(PLAIN));
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let within = |args: &str| streamed_within("180M", &dir, Vec::new(), args).done();
     let all = [
         ("zstd:1", "--chunks 8,512,512"),

@@ -98,7 +98,7 @@ fn devices_and_pipes_are_inputs_and_outputs() {
     assert_eq!(Tensor::read(&run.stdout, 4), flipped(&tensor, &[0]));
     let info = dir.run_on(&bytes, "info /dev/fd/0 --json").done().json();
     assert_eq!(info["tensors"][0]["shape"], serde_json::json!([3, 4]));
-    refused(&dir, &[("info /dev/null", 3, "/dev/null: truncated")]);
+    refused(&dir, "info /dev/null", 3, "/dev/null: truncated");
 }
 
 #[cfg(unix)]
@@ -121,25 +121,16 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
     }
 }
 
+/// The tests of trundle-formats have all names.
 #[test]
 fn types_go_by_the_names_that_others_have_for_them() {
     let dir = Workdir::new();
     let bytes: Vec<u8> = (0..48).collect();
     dir.write("x.bin", &bytes);
     for (name, dtype, descr, count) in [
-        ("float32", "f32", "'<f4'", "12"),
-        ("F32", "f32", "'<f4'", "12"),
-        ("<f4", "f32", "'<f4'", "12"),
         (">f4", "f32", "'>f4'", "12"),
-        ("half", "f16", "'<f2'", "24"),
-        ("fp16", "f16", "'<f2'", "24"),
         ("bfloat16", "bf16", "'<u2'", "24"),
-        ("int8", "i8", "'|i1'", "48"),
-        ("uint16", "u16", "'<u2'", "24"),
-        ("|u1", "u8", "'|u1'", "48"),
         ("int4", "i4", "'|u1'", "96"),
-        ("double", "f64", "'<f8'", "6"),
-        ("float8_e4m3fn", "f8e4m3", "'|u1'", "48"),
         ("<U3", "U3", "'<U3'", "4"),
     ] {
         let described = format!("--dtype {name} --shape {count}");
@@ -249,12 +240,5 @@ fn one_length_stands_for_all() {
     }
     dir.run("reverse m.npy --axis 0 --lengths 2 -o n.npy").done();
     dir.run("plan reverse v.npy --axis 2 --lengths 3").done();
-    refused(
-        &dir,
-        &[
-            ("reverse v.npy --axis 2 --lengths 2,2 -o x.npy", 3, "lengths[..]got 2 and 6"),
-            ("reverse v.npy --axis 3 --lengths 2 -o x.npy", 3, "axis 3"),
-            ("reverse v.npy --axis 1 --batch-axis 0 --lengths 4 -o x.npy", 3, "4[..]size 3"),
-        ],
-    );
+    refused_as_listed(&dir, include_str!("refusals/one_length.txt"));
 }

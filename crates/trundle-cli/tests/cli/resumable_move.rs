@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -81,7 +81,7 @@ impl ResumableMove {
 
     /// Suspends the program for so long that it writes a journal entry when it continues.
     pub(crate) fn hold(&self, child: &mut Child) {
-        if self.wait(child, |work| work.file(".journal").is_some()) {
+        if self.wait(child, |work| work.dir.temporary(".journal").is_some()) {
             signal(Signal::STOP, child);
             std::thread::sleep(NOTE_EVERY);
             signal(Signal::CONT, child);
@@ -103,18 +103,21 @@ impl ResumableMove {
 
     /// Suspends the program soon after a journal entry.
     pub(crate) fn begun_and_stopped(&self, more: &str) -> Child {
-        let is_amid = |ending: &str| self.file(ending).is_some();
+        let is_amid = |ending: &str| self.dir.temporary(ending).is_some();
         let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
             // They would look like progress of this attempt.
-            if self.names() != ["x.npy"] {
-                self.names().iter().for_each(|name| fs::remove_file(self.dir.path(name)).unwrap());
+            if self.dir.names() != ["x.npy"] {
+                self.dir
+                    .names()
+                    .iter()
+                    .for_each(|name| fs::remove_file(self.dir.path(name)).unwrap());
                 self.dir.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
             // Suspended since its start, the program has all of its work left when it must write an entry, and can end
             // earlier only by doing the work in one step.
-            if self.crept(&mut child, |work| work.file(".journal").is_some()) {
+            if self.crept(&mut child, |work| work.dir.temporary(".journal").is_some()) {
                 std::thread::sleep(NOTE_EVERY);
                 self.crept(&mut child, ResumableMove::has_noted);
             }
@@ -142,23 +145,11 @@ impl ResumableMove {
     }
 
     fn noted_passes(&self) -> u64 {
-        let text = self.file(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
+        let text =
+            self.dir.temporary(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
         let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         let last: serde_json::Value = serde_json::from_slice(last).unwrap();
         last["stages"].as_u64().unwrap_or(0)
-    }
-
-    /// A temporary file of the program, by the end of its name.
-    pub(crate) fn file(&self, ending: &str) -> Option<PathBuf> {
-        let name = self
-            .names()
-            .into_iter()
-            .find(|name| name.starts_with(".trundle-") && name.ends_with(ending))?;
-        Some(self.dir.path(&name))
-    }
-
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.state().into_iter().map(|(name, ..)| name).collect()
     }
 
     pub(crate) fn state(&self) -> Vec<(String, u64, SystemTime)> {
@@ -176,7 +167,7 @@ impl ResumableMove {
     /// The output is correct, and there are no other files.
     #[track_caller]
     pub(crate) fn is_done(&self) {
-        assert_eq!(self.names(), ["x.npy", "y.npy"]);
+        assert_eq!(self.dir.names(), ["x.npy", "y.npy"]);
         assert!(self.dir.read("y.npy") == *self.expected, "the output is another");
     }
 }

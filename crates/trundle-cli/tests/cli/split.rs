@@ -130,8 +130,8 @@ fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
 #[cfg(feature = "zarr")]
 #[test]
 fn stores_are_cut_along_an_axis_by_its_name() {
-    use crate::names::{write_array, write_group};
-    use crate::zarr::written;
+    use crate::names::write_array;
+    use crate::zarr::{write_group, written};
 
     let dir = Workdir::new();
     write_group(&dir.path("a.zarr"), &serde_json::json!({ "title": "all" }));

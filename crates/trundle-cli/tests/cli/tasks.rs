@@ -73,8 +73,7 @@ impl Planned {
     /// The output equals that of a single run, and there are no other files.
     fn check(&self) {
         assert!(tree(&self.dir.path(&self.output)) == self.expected, "it differs");
-        let names: Vec<String> = self.dir.contents().into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["in.npy", "in.zarr", &self.output, "plan.json"]);
+        assert_eq!(self.dir.names(), ["in.npy", "in.zarr", &self.output, "plan.json"]);
     }
 }
 
@@ -112,17 +111,14 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
         dir.run(&format!("task plan.json {number}")).done();
     }
     // The steps of `finish` before it removes the older output.
-    let contents = dir.contents();
-    let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
-    let (part, out, aside) = (dir.path(&part.0), dir.path("out.zarr"), dir.path("aside"));
+    let part = dir.temporary(".part").unwrap();
+    let (out, aside) = (dir.path("out.zarr"), dir.path("aside"));
     fs::rename(&out, &aside).unwrap();
     fs::rename(&part, &out).unwrap();
     fs::rename(&aside, &part).unwrap();
-    let finished = dir.run("finish plan.json").done();
-    assert!(finished.stderr.contains("was finished before"), "{finished:?}");
+    dir.run("finish plan.json").done().says("was finished before");
     assert!(tree(&out) == expected, "the older output came back");
-    let names: Vec<String> = dir.contents().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["in.npy", "out.zarr", "plan.json"]);
+    assert_eq!(dir.names(), ["in.npy", "out.zarr", "plan.json"]);
 }
 
 #[test]
@@ -135,14 +131,12 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
             for number in stage.clone().rev() {
                 assert!(!planned.dir.path(&planned.output).exists());
                 planned.task(number).done();
-                let again = planned.task(number).done();
-                assert!(again.stderr.contains("was done before"), "{again:?}");
+                planned.task(number).done().says("was done before");
             }
         }
         planned.finish().done();
         planned.check();
-        let late = planned.task(0).done();
-        assert!(late.stderr.contains("the output is complete"), "{late:?}");
+        planned.task(0).done().says("the output is complete");
         assert!(planned.finish().done().stderr.contains("was finished before"));
         planned.check();
     }
@@ -201,13 +195,11 @@ fn what_is_missing_is_told() {
         planned.task(number).done();
     }
     let missing = planned.finish();
-    assert_eq!(missing.code, Some(1), "{missing:?}");
     let message = format!("1 task is not done yet: {}", second.start + 1);
-    assert!(missing.stderr.contains(&message), "{missing:?}");
+    missing.refused(1, &message);
     planned.task(second.start + 1).done();
     // Removed and truncated files are detected.
-    let part = planned.dir.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
-    let chunk = planned.dir.path(&part.unwrap().0).join("c/0/0/0");
+    let chunk = planned.dir.temporary(".part").unwrap().join("c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, &bytes[..bytes.len() - 1]).unwrap();
     planned.finish().refused(1, "1 task is not done yet");
@@ -221,13 +213,10 @@ fn what_is_missing_is_told() {
 #[test]
 fn no_task_works_on_something_else() {
     let planned = Planned::new(JOBS[0]);
-    let refused = |run: Run, code: i32, said: &str| {
-        run.refused(code, said);
-    };
-    refused(planned.task(10_000), 3, "task 10000 does not exist");
-    refused(planned.dir.run("task plan.json"), 2, "required");
-    refused(planned.dir.run("task plan.json --array"), 2, "SLURM_ARRAY_TASK_ID");
-    refused(planned.dir.run("task none.json 0"), 1, "cannot read");
+    planned.task(10_000).refused(3, "task 10000 does not exist");
+    planned.dir.run("task plan.json").refused(2, "required");
+    planned.dir.run("task plan.json --array").refused(2, "SLURM_ARRAY_TASK_ID");
+    planned.dir.run("task none.json 0").refused(1, "cannot read");
     let plan = planned.dir.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
     for (from, to, code, said) in [
@@ -245,22 +234,22 @@ fn no_task_works_on_something_else() {
     ] {
         assert!(text.contains(from));
         planned.dir.write("plan.json", text.replacen(from, to, 1).as_bytes());
-        refused(planned.task(0), code, said);
+        planned.task(0).refused(code, said);
     }
     for length in (0..plan.len()).step_by(97) {
         planned.dir.write("plan.json", &plan[..length]);
-        refused(planned.task(0), 3, "is not a task plan");
+        planned.task(0).refused(3, "is not a task plan");
     }
     planned.dir.write("plan.json", &plan);
     planned.task(0).done();
     let chunk = planned.dir.path("in.zarr/c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, [&bytes[..], b"x"].concat()).unwrap();
-    refused(planned.task(1), 1, "in.zarr: changed while it was read");
+    planned.task(1).refused(1, "in.zarr: changed while it was read");
     fs::write(&chunk, bytes).unwrap();
-    refused(planned.task(1), 1, "in.zarr: changed while it was read");
+    planned.task(1).refused(1, "in.zarr: changed while it was read");
     planned.dir.run("clean --force").done();
-    refused(planned.finish(), 3, "are gone: plan the tasks again");
+    planned.finish().refused(3, "are gone: plan the tasks again");
 }
 
 #[test]
@@ -298,7 +287,7 @@ fn what_tasks_work_on_is_not_cleaned_away() {
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
     let begun = || {
-        let names = planned.dir.contents().into_iter().map(|(name, _)| name);
+        let names = planned.dir.names().into_iter();
         names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
     };
     let kept = begun();
@@ -346,8 +335,7 @@ fn two_plans_of_one_job_do_not_count_for_each_other() {
     planned.finish().done();
     assert!(tree(&planned.dir.path(&planned.output)) == planned.expected, "it differs");
     // Only the files of the other plan are left, whose output has a path in use.
-    let late = planned.dir.run("task other.json 0").done();
-    assert!(late.stderr.contains("task 0 is done"), "{late:?}");
+    planned.dir.run("task other.json 0").done().says("task 0 is done");
 }
 
 #[test]
@@ -395,10 +383,8 @@ fn who_waits_for_what_is_gone_is_told() {
         .spawn()
         .unwrap();
     thread::sleep(Duration::from_millis(300));
-    for (name, _) in planned.dir.contents() {
-        if name.starts_with(".trundle") {
-            remove(&planned.dir.path(&name));
-        }
+    while let Some(path) = planned.dir.temporary("") {
+        remove(&path);
     }
     Run::awaited(child).refused(3, "tasks are gone");
 }

@@ -61,7 +61,7 @@ impl<'a> Growth<'a> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
             let mut long = single.clone();
-            long[axis] = self.size(axis);
+            long[axis] = self.sizes[axis];
             while self.cost(&long).is_none() {
                 long[axis] = long[axis].min(self.stretches[axis].len() + 1) / 2;
                 if long[axis] <= 1 {
@@ -83,7 +83,7 @@ impl<'a> Growth<'a> {
     fn even(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for (axis, step) in steps.iter_mut().enumerate() {
             let stretch = match self.stretches[axis].len() {
-                stretch if *step > stretch => self.size(axis),
+                stretch if *step > stretch => self.sizes[axis],
                 stretch => stretch,
             };
             let even = |all: usize, step: usize| all.div_ceil(all.div_ceil(step));
@@ -135,17 +135,13 @@ impl<'a> Growth<'a> {
         Some(steps)
     }
 
-    fn size(&self, axis: usize) -> usize {
-        self.sizes[axis]
-    }
-
     /// Lengthens a step by the fraction `more / of`, at most to the end of the range. A step that already reaches the
     /// end grows to the whole axis. Returns `None` if the step is already the whole axis.
     fn longer(&self, axis: usize, step: usize, more: usize, of: usize) -> Option<usize> {
         let stretch = self.stretches[axis].len();
         match step {
-            _ if step >= self.size(axis) => None,
-            _ if step >= stretch => Some(self.size(axis)),
+            _ if step >= self.sizes[axis] => None,
+            _ if step >= stretch => Some(self.sizes[axis]),
             _ => {
                 let longer = (step + step * more / of).max(step + 1).min(stretch);
                 match &self.grids[axis] {
@@ -174,7 +170,7 @@ impl<'a> Growth<'a> {
             .map(|(axis, step)| {
                 let stretch = &self.stretches[axis];
                 if *step > stretch.len() {
-                    0..self.size(axis)
+                    0..self.sizes[axis]
                 } else {
                     // Start at a chunk edge if the tile fits there.
                     let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);

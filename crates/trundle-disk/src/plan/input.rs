@@ -43,6 +43,11 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
+    pub(crate) fn of(files: &[&TensorFile], file: usize, index: usize) -> JobTensor {
+        let header = files[file].headers()[index].clone();
+        JobTensor { file, index, header, is_swapped: false, is_checked: false }
+    }
+
     /// Makes an input for a tensor of the first file that is copied without decoding: one byte for each chunk.
     ///
     /// # Errors
@@ -81,16 +86,10 @@ impl JobInput {
         match *input {
             Input::Constant(ref bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
             Input::Tensor { file, index } => {
-                let header = files[file].headers()[index].clone();
-                let is_swapped = header.element != *element;
+                let tensor = JobTensor::of(files, file, index);
+                let is_swapped = tensor.header.element != *element;
                 let is_checked = files[file].has_crc32();
-                JobInput::Tensor(Box::new(JobTensor {
-                    file,
-                    index,
-                    header,
-                    is_swapped,
-                    is_checked,
-                }))
+                JobInput::Tensor(Box::new(JobTensor { is_swapped, is_checked, ..tensor }))
             }
         }
     }

@@ -261,16 +261,8 @@ impl Job {
             inputs.push(input);
         }
         if let Some(addition) = &options.addition {
-            let existing = files.len() - 1;
             for (each, (place, index)) in unplanned.iter_mut().zip(&addition.places) {
-                let header = files[existing].headers()[*index].clone();
-                let tensor = JobTensor {
-                    file: existing,
-                    index: *index,
-                    header,
-                    is_swapped: false,
-                    is_checked: false,
-                };
+                let tensor = JobTensor::of(files, files.len() - 1, *index);
                 if each.place(place, &tensor, inputs.len())? {
                     inputs.push(JobInput::Tensor(Box::new(tensor)));
                 }

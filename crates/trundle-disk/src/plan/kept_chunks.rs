@@ -126,6 +126,7 @@ mod tests {
             ("flip(axes=0)", &[Some(1), Some(6), Some(4)][..]),
             ("transpose(2, 0, 1)", &[Some(4), Some(1), Some(6)]),
             ("slice(starts=[1], stops=[9], steps=[2], axes=[0])", &[Some(1), Some(6), Some(4)]),
+            ("take(axis=0, indices=[7, 7, 1, 9])", &[Some(1), Some(6), Some(4)]),
             ("roll(shift=3, axes=2)", &[Some(1), Some(6), Some(4)]),
             ("pad(width=1, mode=edge)", &[Some(1), Some(6), Some(4)]),
             // Merged and split axes.

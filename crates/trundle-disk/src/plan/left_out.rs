@@ -57,20 +57,21 @@ impl LeftOut {
         if !format.keeps_attributes_of_hdf5() {
             left.add_attributes(of_groups_only_in_hdf5(metadata));
         }
-        for (name, annotations) in tensors.iter().map(Unplanned::annotated) {
+        for Unplanned { job, annotations, .. } in tensors {
             for unread in &annotations.unread {
                 *left.unread.entry(unread.clone()).or_default() += 1;
             }
             if !format.keeps_annotations() {
-                left.add(name, annotations);
+                left.add(&job.name, annotations);
             } else if !format.keeps_attributes_of_hdf5() {
                 left.add_attributes(annotations.only_in_hdf5());
             }
         }
         if format.is_folder() {
             left.outdated_ngff = ngff::outdated(metadata);
-            let of_bf16 = tensors.iter().filter(|tensor| tensor.dtype() == DType::BF16);
-            left.bfloat16 = of_bf16.map(|tensor| tensor.annotated().0.to_owned()).collect();
+            let jobs = tensors.iter().map(|tensor| &tensor.job);
+            let of_bf16 = jobs.filter(|job| job.element.dtype() == DType::BF16);
+            left.bfloat16 = of_bf16.map(|job| job.name.clone()).collect();
         }
         left
     }
@@ -96,10 +97,9 @@ impl LeftOut {
         tensors: &[Unplanned],
         skeleton: &FileSkeleton,
     ) {
-        for (at, tensor) in tensors.iter().enumerate() {
-            let written =
-                skeleton.chunked_tensor(at).map(|_| (tensor.annotated().1, tensor.axes().1));
-            let read = tensor.inputs().iter().filter_map(|input| inputs[*input].tensor());
+        for (at, Unplanned { job, annotations, .. }) in tensors.iter().enumerate() {
+            let written = skeleton.chunked_tensor(at).map(|_| (annotations, &job.out_shape));
+            let read = job.inputs.iter().filter_map(|input| inputs[*input].tensor());
             read.for_each(|JobTensor { header, .. }| self.add_chunks_of(header, written));
         }
     }

@@ -51,9 +51,9 @@ pub(crate) struct Movement {
     pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
     /// The number of passes if all tensors are in memory. There, a second pass can cost less than many regions.
-    whole_passes: usize,
+    pub(crate) whole_passes: usize,
     /// The size of the intermediates between passes in memory, in bytes.
-    scratch_bytes: u64,
+    pub(crate) scratch_bytes: u64,
     pub(crate) in_chunks: Vec<InChunks>,
 }
 
@@ -287,14 +287,6 @@ impl Movement {
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
         read.saturating_add(written).saturating_add(self.scratch_bytes)
-    }
-
-    pub(crate) fn scratch_bytes(&self) -> u64 {
-        self.scratch_bytes
-    }
-
-    pub(crate) fn whole_passes(&self) -> usize {
-        self.whole_passes
     }
 }
 

@@ -149,7 +149,7 @@ impl Task {
         let (pass, tile) = self.pass_and_tile(job);
         let plans = tile.count_plans(&pass.to) * SPAN_BYTES;
         match pass.is_whole {
-            true => plans + job.tensors[self.tensor].movement.scratch_bytes() as usize,
+            true => plans + job.tensors[self.tensor].movement.scratch_bytes as usize,
             false => plans,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
+use std::ops::Range;
 
 use trundle::ops::Scalar;
 use trundle::{Chain, PlanError, Shape};
@@ -46,6 +47,29 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
+    /// Makes a tensor without file passes that has these inputs of the job.
+    fn unplanned(
+        name: &str,
+        element: &StoredDType,
+        inputs: Range<usize>,
+        movement: Movement,
+        out_shape: Shape,
+    ) -> TensorJob {
+        TensorJob {
+            name: name.to_owned(),
+            element: element.clone(),
+            inputs: inputs.collect(),
+            in_order: None,
+            movement,
+            file_passes: Vec::new(),
+            out_shape,
+            out_order: Order::RowMajor,
+            chunked: None,
+            encoded: None,
+            undecoded: None,
+        }
+    }
+
     /// Plans the file passes for these resources, and replaces earlier plans.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         // Tiles would take memory for each chunk, and chunks are copied without them.
@@ -144,7 +168,7 @@ impl TensorJob {
     pub fn passes(&self) -> usize {
         match self.encoded() {
             Some(_) => 1,
-            None if self.is_whole() => self.movement.whole_passes(),
+            None if self.is_whole() => self.movement.whole_passes,
             None => self.file_passes.len(),
         }
     }
@@ -187,7 +211,7 @@ impl TensorJob {
                 cost.temporary_bytes += traffic.bytes_written;
             }
             let largest = pass.tiles.iter().map(|tile| pass.tile_bytes(width, tile)).max();
-            let whole_bytes = if pass.is_whole { self.movement.scratch_bytes() } else { 0 };
+            let whole_bytes = if pass.is_whole { self.movement.scratch_bytes } else { 0 };
             cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64 + whole_bytes);
         }
         cost
@@ -196,7 +220,7 @@ impl TensorJob {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
-    job: TensorJob,
+    pub(crate) job: TensorJob,
     /// The index map of the chain; `None` if there are several sources, or if the byte order changes.
     map: Option<IndexMap>,
     /// The default chunk sizes, if the caller gave them.
@@ -205,7 +229,8 @@ pub(crate) struct Unplanned {
     source_chunk: Option<Vec<usize>>,
     /// The encoding of the single source, as the format keeps it, with its axes in the order of the output.
     encoding: Option<Encoding>,
-    annotations: Annotations,
+    /// The format of the output may be unable to keep them.
+    pub(crate) annotations: Annotations,
     /// The axis names from the patterns of the chain, if the source has none.
     names: Vec<Option<String>>,
     /// The place in an existing store.
@@ -253,18 +278,11 @@ impl Unplanned {
                 (moved, out_order) = (column_major, Order::ColumnMajor);
             }
         }
+        let own = first..first + inputs.len();
         let job = TensorJob {
-            name: header.name.clone(),
-            element: element.clone(),
-            inputs: (first..first + inputs.len()).collect(),
             in_order: (is_one && header.chunk.is_none()).then_some(header.order),
-            movement: moved,
-            file_passes: Vec::new(),
-            out_shape,
             out_order,
-            chunked: None,
-            encoded: None,
-            undecoded: None,
+            ..TensorJob::unplanned(&header.name, &element, own, moved, out_shape)
         };
         let source_chunk = header.chunk.as_ref().zip(axes.as_ref());
         let source_chunk = source_chunk
@@ -369,19 +387,8 @@ impl Unplanned {
                 inputs[input].check(&output.element, given).map_err(refused)?;
             }
         }
-        let job = TensorJob {
-            name: output.name.to_owned(),
-            element: output.element.clone(),
-            inputs: (first..first + inputs.len()).collect(),
-            in_order: None,
-            out_shape: movement.out_shape().clone(),
-            movement,
-            file_passes: Vec::new(),
-            out_order: Order::RowMajor,
-            chunked: None,
-            encoded: None,
-            undecoded: None,
-        };
+        let (own, out_shape) = (first..first + inputs.len(), movement.out_shape().clone());
+        let job = TensorJob::unplanned(output.name, &output.element, own, movement, out_shape);
         let (encoding, width) = (output.encoding.as_ref(), output.element.width().units());
         Ok(Unplanned {
             job,
@@ -424,20 +431,6 @@ impl Unplanned {
 
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
         (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
-    }
-
-    /// Returns the name and the annotations. The format may be unable to keep the annotations.
-    pub(crate) fn annotated(&self) -> (&str, &Annotations) {
-        (&self.job.name, &self.annotations)
-    }
-
-    /// Returns the indices of the job's inputs.
-    pub(crate) fn inputs(&self) -> &[usize] {
-        &self.job.inputs
-    }
-
-    pub(crate) fn dtype(&self) -> trundle_core::DType {
-        self.job.element.dtype()
     }
 
     /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit. The

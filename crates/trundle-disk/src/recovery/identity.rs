@@ -1,6 +1,5 @@
 //! Identifies a job, so that no run resumes the work of another job.
 
-use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -63,7 +62,7 @@ impl JobIdentity {
     }
 
     /// Returns how the job of `other` differs from this one; `None` if it is the same job.
-    pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
+    pub(crate) fn difference(&self, other: &JobIdentity) -> Option<String> {
         let JobIdentity { tensors, movements, output } = other;
         let mut differ = Vec::new();
         if self.tensors != *tensors {
@@ -75,16 +74,7 @@ impl JobIdentity {
         if self.output != *output {
             differ.push("the output's format, names or metadata");
         }
-        (!differ.is_empty()).then_some(Difference(differ))
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Difference(Vec<&'static str>);
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("; "))
+        (!differ.is_empty()).then(|| differ.join("; "))
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod journal;
 use std::path::Path;
 
 use trundle::Fingerprint;
-use trundle_formats::{Leftover, LeftoverState, Output, TemporaryFile, TemporaryName, leftovers};
+use trundle_formats::{Leftover, LeftoverState, TemporaryFile, TemporaryName, leftovers};
 
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
@@ -56,10 +56,6 @@ impl JobIdentity {
         }
         other.map_or(Ok(begun), Err)
     }
-}
-
-pub(crate) fn output_tag(path: &Path) -> String {
-    Output::tag(path)
 }
 
 /// Checks that no run except the one with the tag `own` writes the output. Each run creates its files before it

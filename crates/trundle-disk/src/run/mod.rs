@@ -29,10 +29,10 @@ use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
 use crate::recovery::{
-    check_alone, check_files, forget, is_check, is_unfinished, output_tag, remove_intermediates,
-    tag,
+    check_alone, check_files, forget, is_check, is_unfinished, remove_intermediates, tag,
 };
 use crate::run::checkpoint::Checkpoint;
+use crate::run::comparison::check_temporary;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
 
@@ -92,7 +92,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         let identity = sources_identity(sources)?;
-        let output_tag = output_tag(path);
+        let output_tag = Output::tag(path);
         check_alone(folder, &output_tag, path, None)?;
         let asked = (options.resume || self.is_resumable()).then(|| JobIdentity::of(&self));
         let found = match asked.as_ref().filter(|_| options.resume) {
@@ -190,7 +190,7 @@ impl Job {
         }
         let mut output = Output::create(path, options.overwrite)?;
         if sources.iter().all(|source| source.file.blob().is_some()) {
-            check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", self.space())?;
+            check_temporary(self.space())?;
         }
         let folder = std::env::temp_dir();
         let store = RunFiles::new(folder.clone(), String::new());

@@ -17,7 +17,7 @@ use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, SourceIdentity};
-use crate::recovery::{check_alone, forget, is_check, is_unfinished, key_of_pass, output_tag};
+use crate::recovery::{check_alone, forget, is_check, is_unfinished, key_of_pass};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::{Context, Observer, RunOptions, Source};
 use crate::run::executor::Executor;
@@ -134,7 +134,7 @@ impl Job {
         let sources = self.check_for_tasks(sources)?;
         let (job, task_bytes) = self.for_tasks(bytes)?;
         let job = job.decoding(|_| verify);
-        let (asked, output_tag) = (JobIdentity::of(&job), output_tag(path));
+        let (asked, output_tag) = (JobIdentity::of(&job), Output::tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         forget(&folder, &output_tag, is_unfinished);
         let groups = groups(&job);
@@ -383,7 +383,7 @@ impl NumberedJob {
         self.output.finish()?;
         // Remove the files of processes that ended while they checked whether the output can be written.
         if let Some(folder) = Output::folder(&self.path) {
-            forget(&folder, &output_tag(&self.path), is_check);
+            forget(&folder, &Output::tag(&self.path), is_check);
         }
         Ok(())
     }

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{hint, moved, read_tensor, write_tensors};
+use crate::support::{hint, moved, options as planning, parsed, read_tensor, write_tensors};
 use tempfile::TempDir;
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{
-    Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted,
-};
+use trundle_disk::{Error, Job, Observer, Outcome, Problem, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// A disk on which short reads and writes are so cheap that one pass is best.
@@ -56,9 +54,8 @@ impl Sandbox {
             folder.path().join(format!("out.{ending}")),
         );
         let data = write_tensors(&from, dtype, sizes, Order::RowMajor, 1);
-        let chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
         let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
-        Sandbox { folder, element, shape, chain, from, to, data }
+        Sandbox { folder, element, shape, chain: parsed(chain), from, to, data }
     }
 
     /// Two passes over f32 of 300 x 500, in several tiles each.
@@ -74,15 +71,9 @@ impl Sandbox {
     ) -> Result<Outcome, Error> {
         let hint = hint(&self.from, &self.element, &self.shape);
         let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
-        let planning = PlanOptions {
-            max_bytes: 200_000,
-            storage: Some(storage),
-            threads: Some(2),
-            ..PlanOptions::default()
-        };
         let wanted = [Wanted { index: 0, chain: Some(&self.chain), others: &[] }];
-        let job =
-            Job::new(&[&file], &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
+        let (format, planning) = (Format::of(&self.to).unwrap(), planning(200_000, storage));
+        let job = Job::new(&[&file], &wanted, format, &[], &planning).unwrap();
         let passes = if storage == TWO_PASSES { 2 } else { 1 };
         assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
@@ -103,16 +94,26 @@ impl Sandbox {
         done
     }
 
+    /// Checks that a run that verifies for the `turn`th time finds what `corrupt` does to the file with this ending.
+    fn finds(
+        &self,
+        name: &str,
+        storage: Storage,
+        (ending, turn): (&str, usize),
+        corrupt: &(dyn Fn(&File) + Sync),
+    ) {
+        let meddle = |folder: &Path| corrupt(&file(folder, ending));
+        let error = self.meddled(storage, true, ("verifying", turn), &meddle).expect_err(name);
+        assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
+        assert_eq!(self.names(), [self.from.file_name().unwrap().to_str().unwrap()], "{name}");
+    }
+
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-
-    fn input(&self) -> String {
-        self.from.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
     fn check(&self) {
@@ -128,6 +129,12 @@ fn file(folder: &Path, ending: &str) -> File {
     File::options().read(true).write(true).open(path).unwrap()
 }
 
+fn flipped(file: &File, at: u64, bits: u8) {
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ bits], at).unwrap();
+}
+
 fn exchanged(file: &File, one: u64, other: u64, width: usize) {
     let (mut first, mut second) = (vec![0; width], vec![0; width]);
     file.read_exact_at(&mut first, one).unwrap();
@@ -141,45 +148,19 @@ fn exchanged(file: &File, one: u64, other: u64, width: usize) {
 fn what_is_written_wrongly_is_found() {
     type Corruption = (&'static str, fn(&File));
     let corruptions: [Corruption; 6] = [
-        ("a flipped bit", |file| {
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, 77_777).unwrap();
-            file.write_all_at(&[byte[0] ^ 16], 77_777).unwrap();
-        }),
-        ("the first byte", |file| {
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, 128).unwrap();
-            file.write_all_at(&[!byte[0]], 128).unwrap();
-        }),
-        ("the last byte", |file| {
-            let end = file.metadata().unwrap().len() - 1;
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, end).unwrap();
-            file.write_all_at(&[!byte[0]], end).unwrap();
-        }),
+        ("a flipped bit", |file| flipped(file, 77_777, 16)),
+        ("the first byte", |file| flipped(file, 128, 255)),
+        ("the last byte", |file| flipped(file, file.metadata().unwrap().len() - 1, 255)),
         ("two neighbours exchanged", |file| exchanged(file, 128, 132, 4)),
         ("two far ones exchanged", |file| exchanged(file, 4_128, 500_000, 4)),
         ("a run that is missing", |file| file.write_all_at(&[0; 2000], 100_000).unwrap()),
     ];
-    for storage in [ONE_PASS, TWO_PASSES] {
-        for (name, corrupt) in corruptions {
-            let sandbox = Sandbox::two_passes();
-            let turn = if storage == TWO_PASSES { 2 } else { 1 };
-            let done = sandbox.meddled(storage, true, ("verifying", turn), &|folder| {
-                corrupt(&file(folder, "part"));
-            });
-            let error = done.expect_err(name);
-            assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
-            assert_eq!(sandbox.names(), ["in.npy"], "{name}");
-        }
-    }
-    // Corrupted intermediates are found too.
     for (name, corrupt) in corruptions {
-        let sandbox = Sandbox::two_passes();
-        let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
-        let error = sandbox.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
-        assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
-        assert_eq!(sandbox.names(), ["in.npy"], "{name}");
+        for (storage, ending, turn) in
+            [(ONE_PASS, "part", 1), (TWO_PASSES, "pass0", 1), (TWO_PASSES, "part", 2)]
+        {
+            Sandbox::two_passes().finds(name, storage, (ending, turn), &corrupt);
+        }
     }
     // Correct files are not refused.
     for storage in [ONE_PASS, TWO_PASSES] {
@@ -194,14 +175,8 @@ fn what_is_written_wrongly_is_found() {
 fn a_packed_element_that_is_wrong_is_found() {
     let sandbox = Sandbox::new(DType::U3, &[300, 501], "flip(1)", "bin");
     for bit in 0..8 {
-        let meddle = |folder: &Path| {
-            let (part, mut byte) = (file(folder, "part"), [0]);
-            part.read_exact_at(&mut byte, 30_001).unwrap();
-            part.write_all_at(&[byte[0] ^ (1 << bit)], 30_001).unwrap();
-        };
-        let error = sandbox.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
-        assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
-        assert_eq!(sandbox.names(), [sandbox.input()]);
+        let corrupt = |file: &File| flipped(file, 30_001, 1 << bit);
+        sandbox.finds("a flipped bit", ONE_PASS, ("part", 1), &corrupt);
     }
 }
 
@@ -335,7 +310,7 @@ fn two_at_once_do_not_write_the_same_output() {
 fn another_plan_for_the_same_output_is_refused_at_its_start() {
     for resume in [false, true] {
         let sandbox = Sandbox::two_passes();
-        let other = Sandbox { chain: "flip(0)".parse().unwrap(), ..Sandbox::two_passes() };
+        let other = Sandbox { chain: parsed("flip(0)"), ..Sandbox::two_passes() };
         let other = Sandbox { from: sandbox.from.clone(), to: sandbox.to.clone(), ..other };
         let meddle = |_: &Path| {
             let before = sandbox.names();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::support::write_file;
+use crate::support::{options, write_file};
 use trundle::{DType, Shape};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_disk::{Assembled, Input, Job, PlanOptions, RunOptions, Source, Storage};
@@ -185,15 +185,9 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
         let hint = TensorHint::of(&element, shape);
         let mut files = paths.each_ref().map(|path| TensorFile::open_as(path, &hint).unwrap());
         let output = output("x", element.clone(), &program, tensor, &inputs);
-        let options = PlanOptions {
-            max_bytes,
-            storage: Some(Storage::SSD),
-            threads: Some(2),
-            ..PlanOptions::default()
-        };
         let opened: Vec<&TensorFile> = files.iter().collect();
-        let format = Format::of(&to).unwrap();
-        let job = Job::assembled(&opened, &[output], format, &[], &options).unwrap();
+        let (format, planning) = (Format::of(&to).unwrap(), options(max_bytes, Storage::SSD));
+        let job = Job::assembled(&opened, &[output], format, &[], &planning).unwrap();
         let sources = files.iter_mut().zip(&paths);
         let mut sources: Vec<Source<'_>> =
             sources.map(|(file, path)| Source { file, path }).collect();

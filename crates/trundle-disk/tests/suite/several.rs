@@ -1,8 +1,8 @@
 //! Tests of files with several tensors.
 
-use crate::support::{hint, moved, read_tensor, write_tensors};
-use trundle::{Chain, DType, Shape};
-use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, Wanted};
+use crate::support::{hint, moved, options, parsed, read_tensor, write_tensors};
+use trundle::{DType, Shape};
+use trundle_disk::{Job, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 #[test]
@@ -10,9 +10,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [200, 300];
     let (element, shape) = (StoredDType::new(DType::F32), Shape::new(sizes).unwrap());
-    let chains: Vec<Chain> = ["flip(1) | a b -> b a", "roll(shift=[1], axes=[0])", "flip(0)"]
-        .map(|text| text.parse().unwrap_or_else(|error| panic!("{error}")))
-        .to_vec();
+    let chains = ["flip(1) | a b -> b a", "roll(shift=[1], axes=[0])", "flip(0)"].map(parsed);
     for ending in ["safetensors", "npz"] {
         let path = |name: &str| folder.path().join(format!("{name}.{ending}"));
         let data = write_tensors(&path("in"), DType::F32, &sizes, Order::RowMajor, 5);
@@ -29,14 +27,9 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let chosen = [4, 0, 3, 2];
             let wanted =
                 chosen.map(|index| Wanted { index, chain: Some(chain(index)), others: &[] });
-            let options = PlanOptions {
-                max_bytes,
-                storage: Some(storage),
-                threads: Some(2),
-                ..PlanOptions::default()
-            };
-            let format = Format::of(&path("out")).unwrap();
-            let job = Job::new(&[&file], &wanted, format, &[], &options).unwrap();
+            let (format, planning) =
+                (Format::of(&path("out")).unwrap(), options(max_bytes, storage));
+            let job = Job::new(&[&file], &wanted, format, &[], &planning).unwrap();
             let options = RunOptions { overwrite: true, verify: true, resume: false };
             job.run(
                 &mut [Source { file: &mut file, path: &path("in") }],

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
+use trundle_disk::{PlanOptions, Storage};
 use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
 
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
@@ -14,6 +15,23 @@ pub(crate) fn noise(bytes: usize) -> Vec<u8> {
 
 pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
+}
+
+pub(crate) fn parsed(chain: &str) -> Chain {
+    match chain {
+        "" => Chain::new(),
+        _ => chain.parse().unwrap_or_else(|error| panic!("{error}")),
+    }
+}
+
+/// Returns options for two threads.
+pub(crate) fn options(max_bytes: usize, storage: Storage) -> PlanOptions {
+    PlanOptions {
+        max_bytes: max_bytes as u64,
+        storage: Some(storage),
+        threads: Some(2),
+        ..PlanOptions::default()
+    }
 }
 
 /// Returns the type and the shape of a raw file, and an empty hint for other files.

@@ -156,3 +156,16 @@ pub(crate) fn can_hold(format: &Format, element: &StoredDType, shape: &Shape) ->
     assert!(is_held || PARTIAL.contains(&format.name()), "{}: {element:?} {shape}", format.name());
     is_held
 }
+
+/// The rows of a table: fields separated by two spaces, and comments after `#`.
+pub(crate) fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
+    let lines = table.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split("  ").collect())
+}
+
+/// The pairs of a table: each has a line, and an indented one below it. Lines that begin with `#` are comments.
+pub(crate) fn pairs<'a>(table: &'a str) -> Vec<(&'a str, &'a str)> {
+    let lines: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
+    let pair = |pair: &[&'a str]| (pair[0], pair[1].strip_prefix("    ").unwrap());
+    lines.chunks(2).map(pair).collect()
+}
