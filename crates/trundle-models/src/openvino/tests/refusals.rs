@@ -72,6 +72,33 @@ fn what_computes_is_refused_with_what_does_not() {
 }
 
 #[test]
+fn arithmetic_that_computes_is_named_with_what_is_not_supported() {
+    let mut ir = Ir::new();
+    let x = ir.parameter("x", "f32", "?,?");
+    let shape = ir.layer("sizes", "ShapeOf", "opset3", "", &[x], 1);
+    // On shapes, arithmetic is allowed.
+    let doubled = ir.layer("doubled", "Add", "opset1", "", &[shape, shape], 1);
+    ir.result(doubled);
+    let sum = ir.layer("sum", "Add", "opset1", "", &[x, x], 1);
+    let relu = ir.layer("relu", "Relu", "opset1", "", &[sum], 1);
+    ir.result(relu);
+    let message = refusal(ir.read());
+    assert!(message.contains("Add (1 node), Relu (1 node), which compute;"), "{message}");
+}
+
+#[test]
+fn modes_that_compute_are_named() {
+    for mode in ["linear", "linear_onnx", "cubic", "bilinear_pillow", "area"] {
+        let mut ir = Ir::new();
+        let x = ir.parameter("", "f32", "?,?");
+        ir.layer("", "Interpolate", "opset11", &format!("mode=\"{mode}\""), &[x, x], 1);
+        let message = refusal(ir.read());
+        let says = format!("not supported: Interpolate in mode {mode} (1 node), which computes");
+        assert!(message.contains(&says), "{message}");
+    }
+}
+
+#[test]
 fn messages_hold_no_controls() {
     let message =
         refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
