@@ -130,7 +130,7 @@ impl Text<'_> {
         let names = |values: Vec<ValueInfo>| values.into_iter().map(|value| value.name).collect();
         let (input, output, opset_import) = (names(input), names(output), vec![opset("", 17)]);
         let domain = "own".to_owned();
-        Function { name, domain, input, output, node, opset_import, ..Function::default() }
+        Function { name, input, output, node, opset_import, domain, ..Function::default() }
     }
 
     /// A name, perhaps with its type and shape, such as `int64[2, 3] x`.
