@@ -139,61 +139,33 @@ fn bad_pointers_and_buffers_are_refused() {
     let unknown = TRUNDLE_BUFFER_TENSOR_DESC { DataType: 0, ..data };
     let in_output = TRUNDLE_BUFFER_TENSOR_DESC { Strides: start.cast(), ..rows };
     out.content_mut()[..16].fill(0);
-    for (status, words, refused) in [
-        (
-            TRUNDLE_ERROR_BUFFER_SIZE,
-            "InputTensor needs 48 bytes, but its total size is 47",
-            run(&too_small, &rows, &data, 0, (input, list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_RANK,
-            "OutputTensor has rank 4294967295",
-            run(&data, &rows, &lying, 0, (input, list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_NULL_POINTER,
-            "InputTensor->Sizes is a null pointer",
-            run(&no_sizes, &rows, &data, 0, (input, list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_UNKNOWN_DTYPE,
-            "SequenceLengthsTensor has element type 0",
-            run(&data, &unknown, &data, 0, (input, list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_NULL_POINTER,
-            "SequenceLengthsTensor is a null pointer",
-            run(&data, &rows, &data, 0, (input, null(), start)),
-        ),
-        (
-            TRUNDLE_ERROR_MISALIGNED,
-            "OutputTensor is 0x",
-            run(&data, &rows, &data, 0, (input, list, odd)),
-        ),
-        (
-            TRUNDLE_ERROR_OVERLAP,
-            "overlaps InputTensor at",
-            run(&data, &rows, &data, 0, (out.at(44), list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_OVERLAP,
-            "overlaps SequenceLengthsTensor at",
-            run(&data, &rows, &data, 0, (input, out.at(44), start)),
-        ),
-        (
-            TRUNDLE_ERROR_OVERLAP,
-            "overlaps Strides at",
-            run(&data, &in_output, &data, 0, (input, list, start)),
-        ),
-        (
-            TRUNDLE_ERROR_SHAPE,
-            "OutputTensor must have shape [1, 1, 3, 4], got [1, 1, 3, 1]",
-            run(&data, &rows, &tensor(TRUNDLE_DTYPE_F32, &ROWS, 48), 0, (input, list, start)),
-        ),
+    let refused = |data, rows, to, buffers, status, words| {
+        assert_refused(run(data, rows, to, 0, buffers), status, words);
+    };
+    let all = (input, list, start);
+    let words = "InputTensor needs 48 bytes, but its total size is 47";
+    refused(&too_small, &rows, &data, all, TRUNDLE_ERROR_BUFFER_SIZE, words);
+    refused(&data, &rows, &lying, all, TRUNDLE_ERROR_RANK, "OutputTensor has rank 4294967295");
+    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    refused(&no_sizes, &rows, &data, all, null_pointer, "InputTensor->Sizes is a null pointer");
+    let words = "SequenceLengthsTensor has element type 0";
+    refused(&data, &unknown, &data, all, TRUNDLE_ERROR_UNKNOWN_DTYPE, words);
+    let no_lengths = (input, null(), start);
+    let words = "SequenceLengthsTensor is a null pointer";
+    refused(&data, &rows, &data, no_lengths, null_pointer, words);
+    let misaligned = (input, list, odd);
+    refused(&data, &rows, &data, misaligned, TRUNDLE_ERROR_MISALIGNED, "OutputTensor is 0x");
+    let within = out.at(44).cast_const();
+    for (data, rows, buffers, words) in [
+        (&data, &rows, (within, list, start), "overlaps InputTensor at"),
+        (&data, &rows, (input, within, start), "overlaps SequenceLengthsTensor at"),
+        (&data, &in_output, all, "overlaps Strides at"),
     ] {
-        // Only the latest message is kept.
-        assert_eq!(refused, status, "expected: {words}");
+        refused(data, rows, data, buffers, TRUNDLE_ERROR_OVERLAP, words);
     }
+    let words = "OutputTensor must have shape [1, 1, 3, 4], got [1, 1, 3, 1]";
+    let too_few = tensor(TRUNDLE_DTYPE_F32, &ROWS, 48);
+    refused(&data, &rows, &too_few, all, TRUNDLE_ERROR_SHAPE, words);
     let expected = [&[0; 16][..], &[GUARD; 80]].concat();
     out.assert_is(&expected);
 }

@@ -366,63 +366,31 @@ fn inputs_that_do_not_fit_are_not_planned() {
     let no_sizes = trundle_tensor_desc { sizes: null(), ..kept };
     let wrong = [1i64, 1];
     let mut plan = without_provenance_mut(8);
-    for (status, words, descs, elements) in [
-        (
-            TRUNDLE_ERROR_SHAPE,
-            "wrong number of inputs: the model takes 3, got 2",
-            &[data, order][..],
-            &elements[..],
-        ),
-        (TRUNDLE_ERROR_SHAPE, "wrong number of inputs: the model takes 3, got 0", &[], &[]),
-        (
-            TRUNDLE_ERROR_DTYPE,
-            "inputs[0]: \"data\" must have element type u8, got i8",
-            &[signed, order, kept],
-            &elements,
-        ),
-        (
-            TRUNDLE_ERROR_SHAPE,
-            "input \"data\" must have shape [?, 3], got [2, 4]",
-            &[wide, order, kept],
-            &elements,
-        ),
-        (
-            TRUNDLE_ERROR_SHAPE,
-            "input \"kept\" must have shape [1..=4], got [5]",
-            &[data, order, long],
-            &elements,
-        ),
-        (
-            TRUNDLE_ERROR_SHAPE,
-            "inputs[0]: \"data\" must be packed, row-major",
-            &[columns, order, kept],
-            &elements,
-        ),
-        (
-            TRUNDLE_ERROR_NULL_POINTER,
-            "inputs[2]: data_desc->sizes is a null",
-            &[data, order, no_sizes],
-            &elements,
-        ),
-        // Data that controls moves is required.
-        (TRUNDLE_ERROR_MODEL, "Transpose \"turn\": ", &descs, &[]),
-        (TRUNDLE_ERROR_MODEL, "\"order\"", &descs, &[null(), null(), null()]),
-        (
-            TRUNDLE_ERROR_MODEL,
-            "Transpose \"turn\": ",
-            &descs,
-            &[null(), wrong.as_ptr().cast(), null()],
-        ),
-        (
-            TRUNDLE_ERROR_MISALIGNED,
-            "inputs[1]: data is 0x",
-            &descs,
-            &[null(), elements[1].wrapping_byte_add(1), null()],
-        ),
+    let (null_pointer, misaligned) = (TRUNDLE_ERROR_NULL_POINTER, TRUNDLE_ERROR_MISALIGNED);
+    let (shape, dtype, unfit) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_MODEL);
+    for (status, descs, words) in [
+        (shape, &[][..], "wrong number of inputs: the model takes 3, got 0"),
+        (shape, &[wide, order, kept], "input \"data\" must have shape [?, 3], got [2, 4]"),
+        (shape, &[data, order, long], "input \"kept\" must have shape [1..=4], got [5]"),
+        (shape, &[columns, order, kept], "inputs[0]: \"data\" must be packed, row-major"),
+        (dtype, &[signed, order, kept], "inputs[0]: \"data\" must have element type u8, got i8"),
+        (null_pointer, &[data, order, no_sizes], "inputs[2]: data_desc->sizes is a null"),
     ] {
+        let elements = &elements[..descs.len()];
         assert_refused(model.plan(descs, elements, &mut plan), status, words);
     }
-    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    let words = "wrong number of inputs: the model takes 3, got 2";
+    assert_refused(model.plan(&descs[..2], &elements, &mut plan), shape, words);
+    // Data that controls moves is required.
+    let odd = elements[1].wrapping_byte_add(1);
+    for (status, elements, words) in [
+        (unfit, &[][..], "Transpose \"turn\": "),
+        (unfit, &[null(); 3], "\"order\""),
+        (unfit, &[null(), wrong.as_ptr().cast(), null()], "Transpose \"turn\": "),
+        (misaligned, &[null(), odd, null()], "inputs[1]: data is 0x"),
+    ] {
+        assert_refused(model.plan(&descs, elements, &mut plan), status, words);
+    }
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let first = descs.as_ptr();
@@ -430,16 +398,15 @@ fn inputs_that_do_not_fit_are_not_planned() {
         assert_eq!(trundle_model_plan(model.0, null(), null(), 3, &mut plan), null_pointer);
         assert_eq!(trundle_model_plan(model.0, first, null(), 3, null_mut()), null_pointer);
         let odd = without_provenance(9);
-        let misaligned = trundle_model_plan(model.0, first, odd, 3, &mut plan);
-        assert_eq!(misaligned, TRUNDLE_ERROR_MISALIGNED);
+        assert_eq!(trundle_model_plan(model.0, first, odd, 3, &mut plan), misaligned);
         let (mut decides, data) = ([7; 3], elements.as_ptr());
         let to = decides.as_mut_ptr();
         for (status, refused) in [
             (null_pointer, trundle_model_deciding_inputs(null(), first, data, 3, to)),
             (null_pointer, trundle_model_deciding_inputs(model.0, null(), data, 3, to)),
             (null_pointer, trundle_model_deciding_inputs(model.0, first, data, 3, null_mut())),
-            (TRUNDLE_ERROR_MODEL, trundle_model_deciding_inputs(model.0, first, null(), 3, to)),
-            (TRUNDLE_ERROR_SHAPE, trundle_model_deciding_inputs(model.0, first, data, 2, to)),
+            (unfit, trundle_model_deciding_inputs(model.0, first, null(), 3, to)),
+            (shape, trundle_model_deciding_inputs(model.0, first, data, 2, to)),
         ] {
             assert_eq!(refused, status, "{}", last_message());
         }

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Declaration;
 use super::operand::{Operand, Operands};
 use crate::Result;
 use crate::program::{Program, TensorId};
@@ -22,7 +21,7 @@ crate::fingerprint!(struct Concat { inputs, axis });
 
 declaration! {
     /// Join tensors along an axis (numpy.concatenate, ONNX's Concat)
-    "concat", "concat(_, b, axis=0)", None, {
+    Concat, "concat", "concat(_, b, axis=0)", None, {
         /// The tensors; _ is the result of the previous stage
         inputs: Tensors,
         /// The axis; a negative axis counts from the end
@@ -31,9 +30,6 @@ declaration! {
 }
 
 impl Concat {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Concatenates `inputs` along `axis`. A negative axis counts from the end.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Concat {
         Concat { inputs: Operands(inputs.into()), axis }

@@ -159,7 +159,7 @@ impl Argument for Vec<i64> {
 macro_rules! declaration {
     (
         $(#[doc = $summary:literal])+
-        $name:literal, $example:literal, $make:expr, {
+        $op:ident, $name:literal, $example:literal, $make:expr, {
             $($(#[doc = $text:literal])+ $parameter:ident: $kind:ident $(($words:expr))? $(= $default:expr)?,)*
         }
     ) => {
@@ -178,6 +178,11 @@ macro_rules! declaration {
             }),*],
             make: $make,
         };
+
+        impl $op {
+            /// Name and parameters of the operator.
+            pub const DECLARATION: &'static super::Declaration = &DECLARATION;
+        }
     };
 }
 
@@ -193,18 +198,13 @@ macro_rules! declare {
 
         declaration! {
             $(#[doc = $summary])+
-            $name, $example, Some(|arguments| {
+            $op, $name, $example, Some(|arguments| {
                 let mut arguments = arguments.iter();
                 $(let $field = arguments.next().copied().unwrap_or_default();)*
                 $op { $($field: super::declaration::Argument::of($field)),* }.into()
             }), {
                 $($(#[doc = $text])+ $field: $kind $(($words))? $(= $default)?,)*
             }
-        }
-
-        impl $op {
-            /// Name and parameters of the operator.
-            pub const DECLARATION: &'static super::Declaration = &DECLARATION;
         }
 
         impl core::fmt::Display for $op {

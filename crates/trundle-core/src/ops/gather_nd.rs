@@ -3,10 +3,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::indices::{IndexMode, Indices};
+use super::indices::{IndexMode, Indices, check_batches};
 use super::out_of_range;
 use super::reverse_subsequences::Listed;
-use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Gathers elements or slices at indices on several axes.
@@ -76,12 +75,7 @@ impl GatherNd {
             let expected = "at most the number of axes of the tensor after the batch axes";
             return Err(out_of_range(argument, *together, expected));
         }
-        for (size, other) in shape.iter().zip(positions).take(batch) {
-            check_sizes(
-                ("a batch axis of the tensor", *size),
-                ("the same axis of the indices", *other),
-            )?;
-        }
+        check_batches(shape, own, batch)?;
         let sizes = [positions, &shape[axes..]].concat();
         let what = || format!("shape {shape} at indices of shape {own}");
         Ok(Shape::new(sizes).map_err(|_| ShapeError::TooLarge { what: what() })?)

@@ -132,3 +132,14 @@ impl Indices {
         Error::Op(OpError::IndexOutOfRange { index, position: self.shape.unravel(position), size })
     }
 }
+
+/// Checks that the batch axes of indices are those of the tensor.
+pub(super) fn check_batches(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<()> {
+    for (size, other) in shape.iter().zip(indices.iter()).take(batch_axes) {
+        check_sizes(
+            ("a batch axis of the tensor", *size),
+            ("the same axis of the indices", *other),
+        )?;
+    }
+    Ok(())
+}

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::declaration::Argument;
 use super::error::count_of;
-use super::{Declaration, PadConstant, Scalar};
+use super::{PadConstant, Scalar};
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Op, OpError, Piece, Result, Shape, ShapeError, Table};
 
@@ -22,7 +22,7 @@ crate::fingerprint!(struct Pad { width, mode });
 
 declaration! {
     /// Pad the tensor with a constant or with its own elements (numpy.pad)
-    "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", Some(pad), {
+    Pad, "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", Some(pad), {
         /// Elements to add before and after each axis; one pair or one number applies to all axes
         width: Pairs,
         /// Padding: a constant, the edge element, a mirror image without or with the edge, or the opposite end
@@ -113,9 +113,6 @@ const MOST_PIECES: usize = 1 << 12;
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Adds elements before and after the tensor along each axis.
     ///
     /// `width` has one pair of numbers for each axis, one pair for all axes, or one number for both sides of all axes.

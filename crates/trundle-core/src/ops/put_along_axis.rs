@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::operand::Operand;
 use super::reverse_subsequences::Listed;
-use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
+use super::{Broadcast, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
 use crate::{IndexMap, Result, Shape};
 
@@ -26,7 +26,7 @@ crate::fingerprint!(struct PutAlongAxis { inputs, taken });
 
 declaration! {
     /// Write values at indices along an axis (numpy.put_along_axis, ONNX's ScatterElements)
-    "put_along_axis", "put_along_axis(_, values, indices=order.npy, axis=1)", None, {
+    PutAlongAxis, "put_along_axis", "put_along_axis(_, values, indices=order.npy, axis=1)", None, {
         /// The tensor, and the values to write; _ is the result of the previous stage
         inputs: TwoTensors,
         /// Indices: a file with as many axes as the tensor; sizes of 1 broadcast along the other axes
@@ -37,9 +37,6 @@ declaration! {
 }
 
 impl PutAlongAxis {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Writes the elements of the second tensor over the first tensor, at `indices` along `axis`. Negative axes and
     /// indices count from the end.
     pub fn new(inputs: [Operand; 2], axis: i64, indices: Indices) -> PutAlongAxis {

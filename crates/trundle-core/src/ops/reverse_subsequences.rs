@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Declaration;
 use crate::shape::{check_sizes, normalize_axis, row_major_strides};
 use crate::{
     AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
@@ -13,7 +12,8 @@ use crate::{
 /// Reverses the first elements of each row along an axis, as many as the row's own length, and keeps the others.
 ///
 /// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
-/// reverses the whole row.
+/// reverses the whole row. In the chain language, a call with a batch axis is a
+/// [`ReverseSequence`](super::ReverseSequence).
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 
 declaration! {
     /// Reverse each row up to its own length
-    "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
+    ReverseSubsequences, "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
         /// Axis to reverse along; -1 is the last axis
         axis: Axis,
         /// Elements to reverse per row: a number, list or file
@@ -78,9 +78,6 @@ impl LengthBuffer for u8 {
 }
 
 impl ReverseSubsequences {
-    /// Name and parameters of the operator. A call with a batch axis is a [`ReverseSequence`](super::ReverseSequence).
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Reverses along `axis`, with one length for each row, in row-major order.
     ///
     /// A negative axis counts from the end.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::operand::Operand;
 use super::reverse_subsequences::Listed;
-use super::{Declaration, GatherNd, Indices};
+use super::{GatherNd, Indices};
 use crate::{IndexMap, Result, Shape};
 
 /// Writes elements or slices of one tensor over another tensor, at indices on the first axes of that tensor.
@@ -24,7 +24,7 @@ crate::fingerprint!(struct ScatterNd { inputs, indices });
 
 declaration! {
     /// Write elements or slices of another tensor at indices of several axes (ONNX's ScatterND)
-    "scatter_nd", "scatter_nd(_, updates, indices=places.npy)", None, {
+    ScatterNd, "scatter_nd", "scatter_nd(_, updates, indices=places.npy)", None, {
         /// The tensor, and the updates to write; _ is the result of the previous stage
         inputs: TwoTensors,
         /// Indices: a file whose last axis has one index for each leading axis, or a list for one position
@@ -33,9 +33,6 @@ declaration! {
 }
 
 impl ScatterNd {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Writes the second tensor over the first tensor at `indices`. Negative indices count from the end.
     pub fn new(inputs: [Operand; 2], indices: Indices) -> ScatterNd {
         ScatterNd { inputs, indices }

@@ -3,8 +3,8 @@
 use alloc::string::ToString;
 use core::fmt;
 
+use super::Slice;
 use super::operand::Operand;
-use super::{Declaration, Slice};
 use crate::{IndexMap, Result, Shape};
 
 /// Replaces a slice of a tensor by another tensor.
@@ -21,7 +21,7 @@ crate::fingerprint!(struct SliceScatter { inputs, slice });
 
 declaration! {
     /// Replace a slice by another tensor (x[1:5] = updates in numpy, OpenVINO's SliceScatter)
-    "slice_scatter", "slice_scatter(_, updates, starts=[0], stops=[5], axes=[1], steps=[2])", None, {
+    SliceScatter, "slice_scatter", "slice_scatter(_, updates, starts=[0], stops=[5], axes=[1], steps=[2])", None, {
         /// The tensor, and the tensor that replaces its slice; _ is the result of the previous stage
         inputs: TwoTensors,
         /// First index of each slice; negative indices count from the end
@@ -36,9 +36,6 @@ declaration! {
 }
 
 impl SliceScatter {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Replaces a slice of the first tensor by the second tensor.
     pub fn new(inputs: [Operand; 2], slice: Slice) -> SliceScatter {
         SliceScatter { inputs, slice }

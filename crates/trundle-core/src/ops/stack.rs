@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Declaration;
 use super::operand::{Operand, Operands};
 use crate::Result;
 use crate::program::{Program, TensorId};
@@ -22,7 +21,7 @@ crate::fingerprint!(struct Stack { inputs, axis });
 
 declaration! {
     /// Join tensors of one shape along a new axis (numpy.stack)
-    "stack", "stack(_, b, axis=0)", None, {
+    Stack, "stack", "stack(_, b, axis=0)", None, {
         /// The tensors; _ is the result of the previous stage
         inputs: Tensors,
         /// Position of the new axis in the result; a negative axis counts from the end
@@ -31,9 +30,6 @@ declaration! {
 }
 
 impl Stack {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Stacks `inputs` along the new axis `axis` of the result. A negative axis counts from the end of the result.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Stack {
         Stack { inputs: Operands(inputs.into()), axis }

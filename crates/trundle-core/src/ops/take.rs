@@ -3,11 +3,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Declaration;
-use super::indices::{IndexMode, Indices};
+use super::indices::{IndexMode, Indices, check_batches};
 use super::out_of_range;
 use super::reverse_subsequences::Listed;
-use crate::shape::{check_sizes, normalize_axis};
+use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Takes the elements at indices of one axis, which the axes of the indices replace.
@@ -28,7 +27,7 @@ crate::fingerprint!(struct Take { axis, indices, mode, batch_axes });
 
 declaration! {
     /// Take slices at indices along an axis (numpy.take, ONNX's Gather)
-    "take", "take(indices=[2, 0, 0], axis=1)", None, {
+    Take, "take", "take(indices=[2, 0, 0], axis=1)", None, {
         /// Indices: a file or a list; their axes replace the axis
         indices: Numbers,
         /// The axis; a negative axis counts from the end
@@ -39,9 +38,6 @@ declaration! {
 }
 
 impl Take {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Takes the elements at `indices` of `axis`. A negative axis counts from the end.
     pub fn new(axis: i64, indices: Indices) -> Take {
         Take { axis, indices, mode: IndexMode::Raise, batch_axes: 0 }
@@ -79,12 +75,7 @@ impl Take {
             let expected = "at most the number of axes before `axis`, and at most the number of axes of the indices";
             return Err(out_of_range("batch axes", batch_axes, expected));
         }
-        for (size, other) in shape.iter().zip(own.iter()).take(batch_axes) {
-            check_sizes(
-                ("a batch axis of the tensor", *size),
-                ("the same axis of the indices", *other),
-            )?;
-        }
+        check_batches(shape, own, batch_axes)?;
         let coordinates = self.indices.coordinates(shape[axis], self.mode, (0, 1))?;
         let (before, behind) = (&shape[..axis], &shape[axis + 1..]);
         let sizes = [before, &own[batch_axes..], behind].concat();

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Declaration;
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
@@ -26,7 +25,7 @@ crate::fingerprint!(struct TakeAlongAxis { axis, indices });
 
 declaration! {
     /// Take elements at indices along an axis (numpy.take_along_axis, ONNX's GatherElements)
-    "take_along_axis", "take_along_axis(indices=order.npy, axis=1)", None, {
+    TakeAlongAxis, "take_along_axis", "take_along_axis(indices=order.npy, axis=1)", None, {
         /// Indices: a file with as many axes as the tensor; sizes of 1 broadcast along the other axes
         indices: Numbers,
         /// The axis; a negative axis counts from the end
@@ -35,9 +34,6 @@ declaration! {
 }
 
 impl TakeAlongAxis {
-    /// Name and parameters of the operator.
-    pub const DECLARATION: &'static Declaration = &DECLARATION;
-
     /// Takes the elements at `indices` along `axis`. Negative axes and indices count from the end.
     pub fn new(axis: i64, indices: Indices) -> TakeAlongAxis {
         TakeAlongAxis { axis, indices }

@@ -27,10 +27,11 @@ fn made(op: &Op, data: (&[usize], &[i32]), updates: (&[usize], &[i32])) -> Resul
     Ok((0..data.1.len()).map(value).collect())
 }
 
-fn refusal(op: impl Into<Op>, data: &[usize], updates: &[usize]) -> String {
+#[track_caller]
+fn refuse(op: impl Into<Op>, data: &[usize], updates: &[usize], says: &str) {
     let zeros = |sizes: &[usize]| vec![0; sizes.iter().product()];
     let made = made(&op.into(), (data, &zeros(data)), (updates, &zeros(updates)));
-    made.unwrap_err().to_string()
+    assert_eq!(made.unwrap_err().to_string(), says);
 }
 
 /// ONNX's examples of ScatterElements, opset 18, with all numbers multiplied by ten.
@@ -63,18 +64,12 @@ fn elements_are_put_into_their_rows() {
         made(&put(1, &[1, 2], &[2, 0]), (&[2, 3], &values), (&[], &[9])),
         Ok(vec![9, 1, 9, 9, 4, 9])
     );
-    assert_eq!(
-        refusal(put(1, &[1, 2], &[0, 5]), &[1, 5], &[1, 2]),
-        "index 5 at [0, 1] is out of range for an axis of size 5: expected -5..=4"
-    );
-    assert_eq!(
-        refusal(put(1, &[1, 2], &[0, 1]), &[1, 5], &[1, 3]),
-        "shape [1, 3] cannot be broadcast to [1, 2]"
-    );
-    assert_eq!(
-        refusal(put(0, &[2], &[0, 1]), &[1, 5], &[2]),
-        "the shape of the indices and the shape of the tensor must have the same length, got 1 and 2"
-    );
+    let says = "index 5 at [0, 1] is out of range for an axis of size 5: expected -5..=4";
+    refuse(put(1, &[1, 2], &[0, 5]), &[1, 5], &[1, 2], says);
+    let says = "shape [1, 3] cannot be broadcast to [1, 2]";
+    refuse(put(1, &[1, 2], &[0, 1]), &[1, 5], &[1, 3], says);
+    let says = "the shape of the indices and the shape of the tensor must have the same length, got 1 and 2";
+    refuse(put(0, &[2], &[0, 1]), &[1, 5], &[2], says);
 }
 
 /// ONNX's examples of ScatterND, opset 18. The second example has slices of 2 x 2.
@@ -105,14 +100,10 @@ fn elements_and_slices_are_put_at_indices_of_several_axes() {
     for sizes in [&[][..], &[1, 1]] {
         assert_eq!(made(&one, (&[2, 2], &[0; 4]), (sizes, &[5])), Ok(vec![0, 0, 5, 0]));
     }
-    assert_eq!(
-        refusal(scatter(&[2, 2], &[0, 0, 1, 2]), &[2, 2], &[2]),
-        "index 2 at [1, 1] is out of range for an axis of size 2: expected -2..=1"
-    );
-    assert_eq!(
-        refusal(scatter(&[2, 1], &[0, 1]), &[2, 2], &[2]),
-        "updates must have shape [2, 2], got [2]"
-    );
+    let says = "index 2 at [1, 1] is out of range for an axis of size 2: expected -2..=1";
+    refuse(scatter(&[2, 2], &[0, 0, 1, 2]), &[2, 2], &[2], says);
+    let says = "updates must have shape [2, 2], got [2]";
+    refuse(scatter(&[2, 1], &[0, 1]), &[2, 2], &[2], says);
 }
 
 /// numpy's `x[1:4:2] = updates`, also backwards.
@@ -129,11 +120,10 @@ fn another_tensor_comes_in_the_place_of_a_slice() {
     assert_eq!(of_row(&scatter(&[0], &[9], &[], &[]), &[5; 5]), Ok(vec![5; 5]));
     let corner = scatter(&[0, 1], &[1, 3], &[0, 1], &[]);
     assert_eq!(made(&corner, (&[2, 3], &[0; 6]), (&[1, 2], &[1, 2])), Ok(vec![0, 1, 2, 0, 0, 0]));
-    assert_eq!(refusal(corner, &[2, 3], &[2, 1]), "updates must have shape [1, 2], got [2, 1]");
-    assert_eq!(
-        refusal(scatter(&[0], &[1], &[1], &[]), &[3], &[1]),
-        "axis 1 is out of range for rank 1: expected -1..=0"
-    );
+    let says = "updates must have shape [1, 2], got [2, 1]";
+    refuse(corner, &[2, 3], &[2, 1], says);
+    let says = "axis 1 is out of range for rank 1: expected -1..=0";
+    refuse(scatter(&[0], &[1], &[1], &[]), &[3], &[1], says);
 }
 
 #[test]

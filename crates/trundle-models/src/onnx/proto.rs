@@ -13,114 +13,94 @@
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// `ModelProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Model {
-    #[prost(int64, optional, tag = "1")]
-    pub(super) ir_version: Option<i64>,
-    #[prost(message, optional, tag = "7")]
-    pub(super) graph: Option<Graph>,
-    #[prost(message, repeated, tag = "8")]
-    pub(super) opset_import: Vec<OperatorSetId>,
-    #[prost(message, repeated, tag = "25")]
-    pub(super) functions: Vec<Function>,
+/// A message. A line is a field: how the file declares it, its name, its type here, and its number.
+macro_rules! message {
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident { $([$($declared:tt)*] $field:ident: $type:ty = $number:tt,)* }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, PartialEq, Message)]
+        pub(super) struct $name {
+            $(#[prost($($declared)*, tag = $number)] pub(super) $field: $type,)*
+        }
+    };
 }
 
-/// `OperatorSetIdProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct OperatorSetId {
-    #[prost(string, tag = "1")]
-    pub(super) domain: String,
-    #[prost(int64, tag = "2")]
-    pub(super) version: i64,
+message! {
+    /// `ModelProto`.
+    Model {
+        [int64, optional] ir_version: Option<i64> = 1,
+        [message, optional] graph: Option<Graph> = 7,
+        [message, repeated] opset_import: Vec<OperatorSetId> = 8,
+        [message, repeated] functions: Vec<Function> = 25,
+    }
 }
 
-/// `GraphProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Graph {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) node: Vec<Node>,
-    #[prost(string, tag = "2")]
-    pub(super) name: String,
-    #[prost(message, repeated, tag = "5")]
-    pub(super) initializer: Vec<Tensor>,
-    #[prost(bytes = "bytes", repeated, tag = "15")]
-    pub(super) sparse_initializer: Vec<Bytes>,
-    #[prost(message, repeated, tag = "11")]
-    pub(super) input: Vec<ValueInfo>,
-    #[prost(message, repeated, tag = "12")]
-    pub(super) output: Vec<ValueInfo>,
-    #[prost(message, repeated, tag = "13")]
-    pub(super) value_info: Vec<ValueInfo>,
+message! {
+    /// `OperatorSetIdProto`.
+    OperatorSetId {
+        [string] domain: String = 1,
+        [int64] version: i64 = 2,
+    }
 }
 
-/// `NodeProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Node {
-    #[prost(string, repeated, tag = "1")]
-    pub(super) input: Vec<String>,
-    #[prost(string, repeated, tag = "2")]
-    pub(super) output: Vec<String>,
-    #[prost(string, tag = "3")]
-    pub(super) name: String,
-    #[prost(string, tag = "4")]
-    pub(super) op_type: String,
-    #[prost(message, repeated, tag = "5")]
-    pub(super) attribute: Vec<Attribute>,
-    #[prost(string, tag = "7")]
-    pub(super) domain: String,
-    #[prost(string, tag = "8")]
-    pub(super) overload: String,
+message! {
+    /// `GraphProto`.
+    Graph {
+        [message, repeated] node: Vec<Node> = 1,
+        [string] name: String = 2,
+        [message, repeated] initializer: Vec<Tensor> = 5,
+        [bytes = "bytes", repeated] sparse_initializer: Vec<Bytes> = 15,
+        [message, repeated] input: Vec<ValueInfo> = 11,
+        [message, repeated] output: Vec<ValueInfo> = 12,
+        [message, repeated] value_info: Vec<ValueInfo> = 13,
+    }
 }
 
-/// `FunctionProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Function {
-    #[prost(string, tag = "1")]
-    pub(super) name: String,
-    #[prost(string, repeated, tag = "4")]
-    pub(super) input: Vec<String>,
-    #[prost(string, repeated, tag = "5")]
-    pub(super) output: Vec<String>,
-    #[prost(string, repeated, tag = "6")]
-    pub(super) attribute: Vec<String>,
-    #[prost(message, repeated, tag = "7")]
-    pub(super) node: Vec<Node>,
-    #[prost(message, repeated, tag = "9")]
-    pub(super) opset_import: Vec<OperatorSetId>,
-    #[prost(string, tag = "10")]
-    pub(super) domain: String,
-    #[prost(message, repeated, tag = "11")]
-    pub(super) attribute_proto: Vec<Attribute>,
-    #[prost(string, tag = "13")]
-    pub(super) overload: String,
+message! {
+    /// `NodeProto`.
+    Node {
+        [string, repeated] input: Vec<String> = 1,
+        [string, repeated] output: Vec<String> = 2,
+        [string] name: String = 3,
+        [string] op_type: String = 4,
+        [message, repeated] attribute: Vec<Attribute> = 5,
+        [string] domain: String = 7,
+        [string] overload: String = 8,
+    }
 }
 
-/// `AttributeProto`, whose `type` is one of [`attribute_type`].
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Attribute {
-    #[prost(string, tag = "1")]
-    pub(super) name: String,
-    #[prost(fixed32, optional, tag = "2")]
-    pub(super) f: Option<u32>,
-    #[prost(int64, optional, tag = "3")]
-    pub(super) i: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "4")]
-    pub(super) s: Option<Bytes>,
-    #[prost(message, optional, boxed, tag = "5")]
-    pub(super) t: Option<Box<Tensor>>,
-    #[prost(message, optional, boxed, tag = "6")]
-    pub(super) g: Option<Box<Graph>>,
-    #[prost(fixed32, repeated, packed = "false", tag = "7")]
-    pub(super) floats: Vec<u32>,
-    #[prost(int64, repeated, packed = "false", tag = "8")]
-    pub(super) ints: Vec<i64>,
-    #[prost(bytes = "bytes", repeated, tag = "9")]
-    pub(super) strings: Vec<Bytes>,
-    #[prost(int32, tag = "20")]
-    pub(super) r#type: i32,
-    #[prost(string, tag = "21")]
-    pub(super) ref_attr_name: String,
+message! {
+    /// `FunctionProto`.
+    Function {
+        [string] name: String = 1,
+        [string, repeated] input: Vec<String> = 4,
+        [string, repeated] output: Vec<String> = 5,
+        [string, repeated] attribute: Vec<String> = 6,
+        [message, repeated] node: Vec<Node> = 7,
+        [message, repeated] opset_import: Vec<OperatorSetId> = 9,
+        [string] domain: String = 10,
+        [message, repeated] attribute_proto: Vec<Attribute> = 11,
+        [string] overload: String = 13,
+    }
+}
+
+message! {
+    /// `AttributeProto`, whose `type` is one of [`attribute_type`].
+    Attribute {
+        [string] name: String = 1,
+        [fixed32, optional] f: Option<u32> = 2,
+        [int64, optional] i: Option<i64> = 3,
+        [bytes = "bytes", optional] s: Option<Bytes> = 4,
+        [message, optional, boxed] t: Option<Box<Tensor>> = 5,
+        [message, optional, boxed] g: Option<Box<Graph>> = 6,
+        [fixed32, repeated, packed = "false"] floats: Vec<u32> = 7,
+        [int64, repeated, packed = "false"] ints: Vec<i64> = 8,
+        [bytes = "bytes", repeated] strings: Vec<Bytes> = 9,
+        [int32] r#type: i32 = 20,
+        [string] ref_attr_name: String = 21,
+    }
 }
 
 /// `AttributeProto.AttributeType`, as far as this reader uses it.
@@ -136,35 +116,23 @@ pub(super) mod attribute_type {
     pub(in crate::onnx) const STRINGS: i32 = 8;
 }
 
-/// `TensorProto`, whose `data_type` is one of [`super::element::TYPES`].
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Tensor {
-    #[prost(int64, repeated, packed = "false", tag = "1")]
-    pub(super) dims: Vec<i64>,
-    #[prost(int32, tag = "2")]
-    pub(super) data_type: i32,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub(super) segment: Option<Bytes>,
-    #[prost(fixed32, repeated, tag = "4")]
-    pub(super) float_data: Vec<u32>,
-    #[prost(int32, repeated, tag = "5")]
-    pub(super) int32_data: Vec<i32>,
-    #[prost(bytes = "bytes", repeated, tag = "6")]
-    pub(super) string_data: Vec<Bytes>,
-    #[prost(int64, repeated, tag = "7")]
-    pub(super) int64_data: Vec<i64>,
-    #[prost(string, tag = "8")]
-    pub(super) name: String,
-    #[prost(bytes = "bytes", tag = "9")]
-    pub(super) raw_data: Bytes,
-    #[prost(fixed64, repeated, tag = "10")]
-    pub(super) double_data: Vec<u64>,
-    #[prost(uint64, repeated, tag = "11")]
-    pub(super) uint64_data: Vec<u64>,
-    #[prost(message, repeated, tag = "13")]
-    pub(super) external_data: Vec<StringEntry>,
-    #[prost(int32, tag = "14")]
-    pub(super) data_location: i32,
+message! {
+    /// `TensorProto`, whose `data_type` is one of [`super::element::TYPES`].
+    Tensor {
+        [int64, repeated, packed = "false"] dims: Vec<i64> = 1,
+        [int32] data_type: i32 = 2,
+        [bytes = "bytes", optional] segment: Option<Bytes> = 3,
+        [fixed32, repeated] float_data: Vec<u32> = 4,
+        [int32, repeated] int32_data: Vec<i32> = 5,
+        [bytes = "bytes", repeated] string_data: Vec<Bytes> = 6,
+        [int64, repeated] int64_data: Vec<i64> = 7,
+        [string] name: String = 8,
+        [bytes = "bytes"] raw_data: Bytes = 9,
+        [fixed64, repeated] double_data: Vec<u64> = 10,
+        [uint64, repeated] uint64_data: Vec<u64> = 11,
+        [message, repeated] external_data: Vec<StringEntry> = 13,
+        [int32] data_location: i32 = 14,
+    }
 }
 
 /// `TensorProto.DataLocation`.
@@ -173,62 +141,53 @@ pub(super) mod data_location {
     pub(in crate::onnx) const EXTERNAL: i32 = 1;
 }
 
-/// `StringStringEntryProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct StringEntry {
-    #[prost(string, tag = "1")]
-    pub(super) key: String,
-    #[prost(string, tag = "2")]
-    pub(super) value: String,
+message! {
+    /// `StringStringEntryProto`.
+    StringEntry {
+        [string] key: String = 1,
+        [string] value: String = 2,
+    }
 }
 
-/// `ValueInfoProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ValueInfo {
-    #[prost(string, tag = "1")]
-    pub(super) name: String,
-    #[prost(message, optional, tag = "2")]
-    pub(super) r#type: Option<Type>,
+message! {
+    /// `ValueInfoProto`.
+    ValueInfo {
+        [string] name: String = 1,
+        [message, optional] r#type: Option<Type> = 2,
+    }
 }
 
-/// `TypeProto`, with exactly one field.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Type {
-    #[prost(message, optional, tag = "1")]
-    pub(super) tensor: Option<TensorType>,
-    #[prost(bytes = "bytes", optional, tag = "4")]
-    pub(super) sequence: Option<Bytes>,
-    #[prost(bytes = "bytes", optional, tag = "5")]
-    pub(super) map: Option<Bytes>,
-    #[prost(bytes = "bytes", optional, tag = "7")]
-    pub(super) opaque: Option<Bytes>,
-    #[prost(bytes = "bytes", optional, tag = "8")]
-    pub(super) sparse_tensor: Option<Bytes>,
-    #[prost(bytes = "bytes", optional, tag = "9")]
-    pub(super) optional: Option<Bytes>,
+message! {
+    /// `TypeProto`, with exactly one field.
+    Type {
+        [message, optional] tensor: Option<TensorType> = 1,
+        [bytes = "bytes", optional] sequence: Option<Bytes> = 4,
+        [bytes = "bytes", optional] map: Option<Bytes> = 5,
+        [bytes = "bytes", optional] opaque: Option<Bytes> = 7,
+        [bytes = "bytes", optional] sparse_tensor: Option<Bytes> = 8,
+        [bytes = "bytes", optional] optional: Option<Bytes> = 9,
+    }
 }
 
-/// `TypeProto.Tensor`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorType {
-    #[prost(int32, tag = "1")]
-    pub(super) elem_type: i32,
-    #[prost(message, optional, tag = "2")]
-    pub(super) shape: Option<TensorShape>,
+message! {
+    /// `TypeProto.Tensor`.
+    TensorType {
+        [int32] elem_type: i32 = 1,
+        [message, optional] shape: Option<TensorShape> = 2,
+    }
 }
 
-/// `TensorShapeProto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorShape {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) dim: Vec<Dimension>,
+message! {
+    /// `TensorShapeProto`.
+    TensorShape {
+        [message, repeated] dim: Vec<Dimension> = 1,
+    }
 }
 
-/// `TensorShapeProto.Dimension`, with at most one field.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Dimension {
-    #[prost(int64, optional, tag = "1")]
-    pub(super) dim_value: Option<i64>,
-    #[prost(string, optional, tag = "2")]
-    pub(super) dim_param: Option<String>,
+message! {
+    /// `TensorShapeProto.Dimension`, with at most one field.
+    Dimension {
+        [int64, optional] dim_value: Option<i64> = 1,
+        [string, optional] dim_param: Option<String> = 2,
+    }
 }

@@ -202,14 +202,10 @@ fn a_grid_has_evenly_spaced_sources() {
 #[test]
 fn within_source_refuses_bounds_outside_the_source() {
     let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
-    assert_eq!(
-        map.within_source(&[0..2, 0..4]).unwrap_err().to_string(),
-        "bounds 0..4 do not lie within an axis of size 3"
-    );
-    assert_eq!(
-        map.within_source(&[]).unwrap_err().to_string(),
-        "bounds and the shape of the source must have the same length, got 0 and 2"
-    );
+    let refused = |bounds: &[_]| map.within_source(bounds).unwrap_err().to_string();
+    assert_eq!(refused(&[0..2, 0..4]), "bounds 0..4 do not lie within an axis of size 3");
+    let lengths = "bounds and the shape of the source must have the same length, got 0 and 2";
+    assert_eq!(refused(&[]), lengths);
 }
 
 #[test]
@@ -222,20 +218,13 @@ fn a_part_of_a_map_has_no_inverse() {
 #[test]
 fn restrict_refuses_bounds_outside_the_output() {
     let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
-    assert_eq!(
-        map.restrict(&[0..3, 0..3]).unwrap_err().to_string(),
-        "bounds 0..3 do not lie within an axis of size 2"
-    );
-    assert_eq!(
-        map.restrict(std::slice::from_ref(&(0..3))).unwrap_err().to_string(),
-        "bounds and the shape of the output must have the same length, got 1 and 2"
-    );
+    let refused = |bounds: &[_]| map.restrict(bounds).unwrap_err().to_string();
+    assert_eq!(refused(&[0..3, 0..3]), "bounds 0..3 do not lie within an axis of size 2");
+    let lengths = "bounds and the shape of the output must have the same length, got 1 and 2";
+    assert_eq!(refused(std::slice::from_ref(&(0..3))), lengths);
     #[expect(clippy::reversed_empty_ranges, reason = "it is what must be refused")]
     let reversed = [2..1, 0..2];
-    assert_eq!(
-        map.restrict(&reversed).unwrap_err().to_string(),
-        "bounds 2..1 do not lie within an axis of size 3"
-    );
+    assert_eq!(refused(&reversed), "bounds 2..1 do not lie within an axis of size 3");
 }
 
 #[test]

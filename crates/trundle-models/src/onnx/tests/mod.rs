@@ -23,7 +23,7 @@ use super::proto::{
 };
 use super::read_bytes;
 use crate::{Constant, Data, Given, Model, Operator, PlannedModel, Result};
-use text::nodes;
+use text::{nodes, whole};
 
 const FLOAT: i32 = 1;
 const INT64: i32 = 7;

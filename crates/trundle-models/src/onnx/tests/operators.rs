@@ -4,15 +4,7 @@ use trundle_core::Shape;
 
 use super::*;
 use crate::Given;
-
-/// Each line that is not indented, with the indented line after it. Skips empty lines and lines that begin with `#`.
-fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    std::iter::from_fn(move || {
-        let case = lines.next()?;
-        Some((case, lines.next().expect("each case has an expectation").trim_start()))
-    })
-}
+use crate::tests::cases;
 
 /// Describes the last node, or returns the error.
 fn read_as(version: i64, node: Node) -> String {

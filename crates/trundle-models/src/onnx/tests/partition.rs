@@ -115,24 +115,10 @@ fn what_reads_computed_indices_computes_and_views_alone_move_nothing() {
 
 #[test]
 fn what_a_branch_reads_leaves_the_subgraph() {
-    let branch = |kind| Graph {
-        node: vec![node(kind, &["t"], &["b"], vec![])],
-        output: vec![value("b", FLOAT)],
-        ..Graph::default()
-    };
-    let of = |name: &str, kind| Attribute {
-        g: Some(Box::new(branch(kind))),
-        ..attribute(name, attribute_type::GRAPH)
-    };
-    let nodes = vec![
-        node("Transpose", &["x"], &["t"], vec![]),
-        node(
-            "If",
-            &["condition"],
-            &["y"],
-            vec![of("then_branch", "Exp"), of("else_branch", "Abs")],
-        ),
-    ];
+    let nodes = nodes(
+        "t = Transpose(x)
+        y = If<then_branch = () => (b) { b = Exp(t) }, else_branch = () => (b) { b = Abs(t) }>(c)",
+    );
     let partition = partition(&model(17, nodes, FLOAT)).unwrap();
     let [only] = partition.subgraphs() else { panic!("{partition:?}") };
     assert_eq!(only.outputs, ["t"]);
@@ -141,17 +127,14 @@ fn what_a_branch_reads_leaves_the_subgraph() {
 /// Loops count as computation, even if they only move.
 #[test]
 fn what_a_body_reads_leaves_the_subgraph() {
-    let within = nodes("list = Reshape(t, first) d = Concat<axis = 0>(c, list)");
-    let (i, goes, c) = (("i", INT64), ("goes", 9), ("c", FLOAT));
-    let within = super::loops::body(&[i, goes, c], within, &[goes, ("d", FLOAT)]);
-    let nodes = vec![
-        super::loops::list("first", &[-1]),
-        super::loops::number("m", 3),
-        node("Transpose", &["x"], &["t"], vec![]),
-        node("Flatten", &["t"], &["f"], vec![]),
-        node("Loop", &["m", "", "z"], &["l"], vec![within]),
-        node("Abs", &["f"], &["y"], vec![]),
-    ];
+    let nodes = nodes(
+        "first = Constant<value_ints = [-1]>()  m = Constant<value_int = 3>()
+        t = Transpose(x)  f = Flatten(t)
+        l = Loop<body = (int64 i, bool goes, c) => (bool goes, d) {
+            list = Reshape(t, first)  d = Concat<axis = 0>(c, list)
+        }>(m, , z)
+        y = Abs(f)",
+    );
     let partition = partition(&model(17, nodes, FLOAT)).unwrap();
     let others: Vec<_> = partition.others().collect();
     assert_eq!(others, [("Abs", 1), ("Loop", 1)]);

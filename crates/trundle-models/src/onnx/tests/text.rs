@@ -1,5 +1,6 @@
 //! ONNX's textual syntax, for small models.
 
+use super::super::proto::{Dimension, Function};
 use super::*;
 
 /// Parses nodes such as `y = Transpose<perm = [1, 0]>(x)`, perhaps with a name, `[name] y = F(x)`, or a domain, `y =
@@ -11,6 +12,18 @@ pub(super) fn nodes(text: &str) -> Vec<Node> {
         nodes.push(text.node());
     }
     nodes
+}
+
+/// Parses a model: its graph, such as `(x, bool c) => (y) { y = F(x) }`, and then its functions, such as
+/// `F(a) => (b) { b = Transpose(a) }`, in the domain `own`.
+pub(super) fn whole(text: &str) -> Proto {
+    let mut text = Text(text.trim());
+    let graph = Some(text.graph());
+    let mut functions = Vec::new();
+    while !text.0.is_empty() {
+        functions.push(text.function());
+    }
+    Proto { graph, functions, ..model(17, Vec::new(), FLOAT) }
 }
 
 /// The rest of the text.
@@ -111,12 +124,28 @@ impl Text<'_> {
         Graph { node, input, output, ..Graph::default() }
     }
 
+    fn function(&mut self) -> Function {
+        let name = self.word();
+        let Graph { input, output, node, .. } = self.graph();
+        let names = |values: Vec<ValueInfo>| values.into_iter().map(|value| value.name).collect();
+        let (input, output, opset_import) = (names(input), names(output), vec![opset("", 17)]);
+        let domain = "own".to_owned();
+        Function { name, input, output, node, opset_import, domain, ..Function::default() }
+    }
+
+    /// A name, perhaps with its type and shape, such as `int64[2, 3] x`.
     fn value(&mut self) -> ValueInfo {
         let first = self.word();
+        let shape = self.takes("[").then(|| {
+            let sizes = numbers(&self.list("]", Text::word)).into_iter();
+            let dim = sizes.map(|size| Dimension { dim_value: Some(size), dim_param: None });
+            TensorShape { dim: dim.collect() }
+        });
         match (first.as_str(), self.word()) {
             (name, second) if second.is_empty() => value(name, FLOAT),
-            ("int64", name) => value(&name, INT64),
-            ("bool", name) => value(&name, BOOL),
+            ("float", name) => shaped(&name, FLOAT, shape),
+            ("int64", name) => shaped(&name, INT64, shape),
+            ("bool", name) => shaped(&name, BOOL, shape),
             (other, _) => panic!("type {other} is not in use here"),
         }
     }

@@ -5,6 +5,7 @@ use trundle_core::{DType, Shape};
 
 use super::super::read_parts;
 use super::{Ir, refusal};
+use crate::tests::cases;
 use crate::{Constant, Data, ElementType, Model, Operator, Result};
 
 fn constants(model: &Model) -> Vec<Constant> {
@@ -161,62 +162,10 @@ fn strings_are_checked_in_full() {
 
 #[test]
 fn constants_that_cannot_be() {
-    const HUGE: &str = "9223372036854775807";
-    let range = "offset=\"0\" size=\"8\"";
-    for (element, shape, at, problem) in [
-        ("i64", "2", range, "2 elements of i64 take 16 bytes; it has 8"),
-        ("u4", "17", range, "17 elements of u4 take 9 bytes; it has 8"),
-        (
-            "i64",
-            "2",
-            "offset=\"0\" size=\"16\"",
-            "its 16 bytes from offset 0 on do not lie in the weights, which are 8 bytes",
-        ),
-        (
-            "u8",
-            "1",
-            "offset=\"8\" size=\"1\"",
-            "its 1 bytes from offset 8 on do not lie in the weights, which are 8 bytes",
-        ),
-        (
-            "u8",
-            "1",
-            "offset=\"18446744073709551615\" size=\"2\"",
-            "its 2 bytes from offset 18446744073709551615 on do not lie in the weights, which are 8 bytes",
-        ),
-        ("u8", "1", "offset=\"-1\" size=\"2\"", "offset=\"-1\" is not a number that it can have"),
-        ("u8", "1", "offset=\"0\"", "it has no attribute \"size\""),
-        ("u8", "1", "size=\"1\"", "it has no attribute \"offset\""),
-        ("u8", "?", range, "a size of a constant is ?"),
-        ("u8", "1..2", range, "a size of a constant is 1..=2"),
-        ("u8", "...", range, "the rank of a constant must be known"),
-        ("u8", "a", range, "shape \"a\" is not a list of sizes"),
-        (
-            "u8",
-            HUGE,
-            range,
-            "9223372036854775807 elements of u8 take 9223372036854775807 bytes; it has 8",
-        ),
-        (
-            "i64",
-            HUGE,
-            range,
-            "shape [9223372036854775807] of 8-byte elements is too large to be addressed",
-        ),
-        (
-            "u8",
-            "9223372036854775808",
-            range,
-            "shape \"9223372036854775808\" is not a list of sizes",
-        ),
-        (
-            "u8",
-            "4294967296,4294967296",
-            range,
-            "shape [4294967296, 4294967296] is too large to be addressed",
-        ),
-    ] {
-        let message = refusal(one(element, shape, at, &[0; 8]));
+    for (case, problem) in cases(include_str!("constants.txt")) {
+        let mut words = case.splitn(3, ' ');
+        let mut word = || words.next().unwrap_or_default();
+        let message = refusal(one(word(), word(), word(), &[0; 8]));
         assert_eq!(message, format!("layer 0 \"k\" (Const, line 3): {problem}"));
     }
 }

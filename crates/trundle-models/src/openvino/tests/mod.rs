@@ -1,12 +1,9 @@
 //! Tests that read small models.
 
-mod arithmetic;
 mod constants;
 mod files;
 mod fragments;
-mod gathers;
 mod graphs;
-mod interpolate;
 mod names;
 mod operators;
 mod refusals;

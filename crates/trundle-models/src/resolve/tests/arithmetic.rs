@@ -1,9 +1,8 @@
 //! Arithmetic on known values, and its refusal on elements of inputs.
 
 use trundle_core::DType;
-use trundle_core::program::Made;
 
-use super::sketch::{Sketch, constant, from_input, given, i64s};
+use super::sketch::{Sketch, constant, f32s, from_input, given, i64s};
 use crate::{Arithmetic, Binary, Constant, IntegerTypes, Operator, Unary};
 
 /// The constant that an operator computes, or the error.
@@ -12,16 +11,7 @@ fn made(what: Arithmetic, operands: &[Constant]) -> Result<Constant, String> {
     let constants = operands.iter().map(|operand| Operator::Constant(operand.clone()));
     let inputs: Vec<usize> = constants.flat_map(|operator| sketch.node(operator, &[], 1)).collect();
     sketch.node(Operator::Arithmetic(what), &inputs, 1);
-    let model = sketch.resolve().map_err(|error| error.to_string())?;
-    match model.program().tensor(*model.outputs().last().unwrap()).made {
-        Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
-        ref made => panic!("{made:?}"),
-    }
-}
-
-fn f32s(sizes: &[usize], entries: &[f32]) -> Constant {
-    let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
-    constant(DType::F32, sizes, bytes)
+    sketch.last_constant()
 }
 
 fn booleans(entries: &[bool]) -> Constant {

@@ -2,7 +2,6 @@
 
 use trundle::lowering::{Backend, Device};
 use trundle_core::DType;
-use trundle_core::program::Made;
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s, refuse, strings};
 use crate::arithmetic::Arithmetic;
@@ -82,11 +81,7 @@ fn ones_along_a_diagonal_are_a_constant() {
             Sketch::new(&[constant(DType::U8, sizes, vec![9; sizes.iter().product()])]);
         let eye = Operator::Eye { sizes: EyeSizes::OfData, diagonal: given(&[k]), element };
         sketch.node(eye, &[0], 1);
-        let model = sketch.resolve().map_err(|error: crate::Error| error.to_string())?;
-        match model.program().tensor(model.outputs()[0]).made {
-            Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
-            ref made => panic!("{made:?}"),
-        }
+        sketch.last_constant()
     };
     let bytes = |values: &[u8]| constant(DType::U8, &[2, 3], values.to_vec());
     assert_eq!(eye(&[2, 3], 0, None), Ok(bytes(&[1, 0, 0, 0, 1, 0])));

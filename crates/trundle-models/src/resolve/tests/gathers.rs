@@ -92,24 +92,16 @@ fn batch_axes_have_indices_of_their_own() {
     let of = |axis, batch| gather(axis, batch, IndexRule::ZeroOutside);
     refuse(of(2, 1), &[3, 5, 4], std::slice::from_ref(&indices), "got 3 and 2");
     refuse(of(0, 1), &[2, 5], std::slice::from_ref(&indices), "batch axes 1 is out of range");
-    refuse(
-        of(1, -3),
-        &[2, 5],
-        std::slice::from_ref(&indices),
-        "batch_dims -3 is out of range for indices of rank 2",
-    );
+    let says = "batch_dims -3 is out of range for indices of rank 2";
+    refuse(of(1, -3), &[2, 5], std::slice::from_ref(&indices), says);
     refuse(of(1, i64::MIN), &[2, 5], &[indices], "is out of range for indices of rank 2");
 }
 
 #[test]
 fn indices_outside_an_axis_are_refused_or_zeros_as_the_version_says() {
     let outside = [i64s(&[3], &[3, 10, -20])];
-    refuse(
-        plain(0),
-        &[5],
-        &outside,
-        "index 10 at [1] is out of range for an axis of size 5: expected -5..=4",
-    );
+    let says = "index 10 at [1] is out of range for an axis of size 5: expected -5..=4";
+    refuse(plain(0), &[5], &outside, says);
     let within = gather(0, 0, IndexRule::Within);
     refuse(within.clone(), &[5], &[i64s(&[1, 2], &[1, -2])], "index -2 at [0, 1] is negative");
     refuse(within, &[5], &[i64s(&[1], &[5])], "index 5 at [0] is out of range for an axis of size");

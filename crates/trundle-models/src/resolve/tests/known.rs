@@ -2,9 +2,10 @@
 
 use half::{bf16, f16};
 use trundle_core::DType;
-use trundle_core::program::Made;
 
-use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
+use super::sketch::{
+    Sketch, Tagged, constant, expect, f32s, from_input, given, i64s, refuse, strings,
+};
 use crate::{Constant, Data, Given, IntegerTypes, Operator};
 
 /// The constant that an operator computes, or the error.
@@ -12,11 +13,7 @@ fn made(operator: Operator, inputs: &[Constant]) -> Result<Constant, String> {
     let mut sketch = Sketch::new(inputs);
     let all: Vec<usize> = (0..inputs.len()).collect();
     sketch.node(operator, &all, 1);
-    let model = sketch.resolve().map_err(|error| error.to_string())?;
-    match model.program().tensor(model.outputs()[0]).made {
-        Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
-        ref made => panic!("{made:?}"),
-    }
+    sketch.last_constant()
 }
 
 fn shape(start: i64, end: Option<i64>) -> Operator {
@@ -120,7 +117,7 @@ fn whole(ends: [i64; 3]) -> [Constant; 3] {
 }
 
 fn floats(ends: [f32; 3]) -> [Constant; 3] {
-    ends.map(|end| constant(DType::F32, &[], end.to_le_bytes().to_vec()))
+    ends.map(|end| f32s(&[], &[end]))
 }
 
 fn list<const N: usize>(dtype: DType, entries: impl Iterator<Item = [u8; N]>) -> Constant {
@@ -271,7 +268,7 @@ fn dropout_drops_nothing() {
         sketch.node(Operator::Dropout { ratio, training }, &reads, outputs);
         sketch
     };
-    let ratio = |ratio: f32| constant(DType::F32, &[], ratio.to_le_bytes().to_vec());
+    let ratio = |ratio: f32| f32s(&[], &[ratio]);
     let training = |training| constant(DType::Boolean, &[], vec![training]);
     for inputs in [vec![], vec![ratio(0.5), training(0)], vec![ratio(0.0), training(1)]] {
         let data = of(&inputs, 1).run().unwrap();

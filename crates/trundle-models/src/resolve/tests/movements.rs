@@ -102,18 +102,10 @@ fn transposes_take_orders_of_every_integer_type() {
     refuse(transpose(), &[2, 3], &[i64s(&[3], &[0, 1, 2])], "got 3 and 2");
     refuse(transpose(), &[2], &[i64s(&[], &[0])], "order must be a list, got a scalar");
     refuse(transpose(), &[2, 3], &[i64s(&[2, 1], &[0, 1])], "got shape [2, 1]");
-    refuse(
-        transpose(),
-        &[2],
-        &[constant(DType::U64, &[1], u64::MAX.to_le_bytes().to_vec())],
-        "order entry 18446744073709551615 is out of range",
-    );
-    refuse(
-        transpose(),
-        &[2],
-        &[constant(DType::Boolean, &[1], vec![0])],
-        "may not be of type boolean",
-    );
+    let says = "order entry 18446744073709551615 is out of range";
+    refuse(transpose(), &[2], &[constant(DType::U64, &[1], u64::MAX.to_le_bytes().to_vec())], says);
+    let says = "may not be of type boolean";
+    refuse(transpose(), &[2], &[constant(DType::Boolean, &[1], vec![0])], says);
 }
 
 #[test]
@@ -232,12 +224,8 @@ fn blocks_go_between_depth_and_space_in_both_orders() {
     let space_to_depth = |block| Operator::SpaceToDepth { block, order };
     expect(depth_to_space(3), &[1, 3, 2], &[], &[1, 1, 6], |i| vec![0, i[2] % 3, i[2] / 3]);
     expect_shape(depth_to_space(1), &[1, 3, 2], &[], &[1, 3, 2]);
-    refuse(
-        depth_to_space(2),
-        &[1, 6, 2, 2],
-        &[],
-        "6 channels do not hold blocks of 2 along 2 axes",
-    );
+    let says = "6 channels do not hold blocks of 2 along 2 axes";
+    refuse(depth_to_space(2), &[1, 6, 2, 2], &[], says);
     refuse(depth_to_space(0), &[1, 4, 2], &[], "the block has size 0");
     refuse(depth_to_space(2), &[1, 4], &[], "rank 3 or more, got shape [1, 4]");
     refuse(depth_to_space(usize::MAX), &[1, 4, 2, 2], &[], "do not hold blocks");

@@ -3,9 +3,9 @@
 use trundle_core::DType;
 use trundle_core::program::Made;
 
-use super::sketch::{Sketch, Tagged, constant, expect, given, i64s, refuse};
+use super::sketch::{Sketch, Tagged, constant, expect, f32s, given, i64s, refuse};
 use crate::resolve::nearest::{Run, parts_alike, runs};
-use crate::{AspectRatio, Constant, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
+use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
 
 fn resize(
     scales: Option<&[f64]>,
@@ -27,11 +27,6 @@ fn resize(
 
 fn half_pixel(sizes: &[i64]) -> Operator {
     resize(None, Some(sizes), Coordinates::HalfPixel, Nearest::RoundPreferFloor)
-}
-
-fn f32s(entries: &[f32]) -> Constant {
-    let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
-    constant(DType::F32, &[entries.len()], bytes)
 }
 
 #[track_caller]
@@ -168,10 +163,10 @@ fn scales_and_sizes_are_read_from_inputs() {
         *sizes = Some(Integers::Input { input: 2, types: crate::IntegerTypes::I64 });
         operator
     };
-    expect(both(), &[4], &[f32s(&[0.5]), i64s(&[0], &[])], &[2], |i| vec![2 * i[0]]);
-    expect(both(), &[4], &[f32s(&[]), i64s(&[1], &[2])], &[2], |i| vec![2 * i[0]]);
-    refuse(both(), &[4], &[f32s(&[0.5]), i64s(&[1], &[2])], "it has both scales and sizes");
-    refuse(both(), &[4], &[f32s(&[]), i64s(&[0], &[])], "it has neither scales nor sizes");
+    expect(both(), &[4], &[f32s(&[1], &[0.5]), i64s(&[0], &[])], &[2], |i| vec![2 * i[0]]);
+    expect(both(), &[4], &[f32s(&[0], &[]), i64s(&[1], &[2])], &[2], |i| vec![2 * i[0]]);
+    refuse(both(), &[4], &[f32s(&[1], &[0.5]), i64s(&[1], &[2])], "it has both scales and sizes");
+    refuse(both(), &[4], &[f32s(&[0], &[]), i64s(&[0], &[])], "it has neither scales nor sizes");
     refuse(both(), &[4], &[i64s(&[1], &[1]), i64s(&[0], &[])], "scales may not be of type i64");
     let f16s = constant(DType::F16, &[1], vec![0, 0x40]);
     expect(both(), &[4], &[f16s, i64s(&[0], &[])], &[8], |i| vec![i[0] / 2]);

@@ -71,6 +71,11 @@ pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     constant(DType::I64, sizes, bytes)
 }
 
+pub(super) fn f32s(sizes: &[usize], entries: &[f32]) -> Constant {
+    let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
+    constant(DType::F32, sizes, bytes)
+}
+
 pub(super) fn strings(sizes: &[usize], strings: &[&str]) -> Constant {
     let strings: Arc<[String]> = strings.iter().copied().map(String::from).collect();
     Constant {
@@ -169,6 +174,15 @@ impl Sketch {
             })
         };
         Ok(model.outputs().iter().map(asked).collect())
+    }
+
+    /// The constant that the last output is, or the error.
+    pub(super) fn last_constant(&self) -> std::result::Result<Constant, String> {
+        let model = self.resolve().map_err(|error| error.to_string())?;
+        match model.program().tensor(*model.outputs().last().unwrap()).made {
+            Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
+            ref made => panic!("{made:?}"),
+        }
     }
 
     pub(super) fn output_strings(&self) -> Vec<String> {

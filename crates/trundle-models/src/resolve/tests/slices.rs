@@ -34,24 +34,12 @@ fn slices_follow_their_bounds_in_both_directions() {
     refuse(slice(&[0], &[1], Some(&[0]), Some(&[0])), &[5], &[], "step 0");
     refuse(slice(&[0, 0], &[1, 1], Some(&[0, -1]), None), &[5], &[], "axis");
     refuse(slice(&[0, 0], &[1, 1], None, None), &[5], &[], "axis 1 is out of range");
-    refuse(
-        slice(&[0], &[1, 1], None, None),
-        &[5],
-        &[],
-        "starts and stops must have the same length, got 1 and 2",
-    );
-    refuse(
-        slice(&[0], &[1], Some(&[]), None),
-        &[5],
-        &[],
-        "starts and axes must have the same length, got 1 and 0",
-    );
-    refuse(
-        slice(&[0], &[1], None, Some(&[])),
-        &[5],
-        &[],
-        "starts and steps must have the same length, got 1 and 0",
-    );
+    let says = "starts and stops must have the same length, got 1 and 2";
+    refuse(slice(&[0], &[1, 1], None, None), &[5], &[], says);
+    let says = "starts and axes must have the same length, got 1 and 0";
+    refuse(slice(&[0], &[1], Some(&[]), None), &[5], &[], says);
+    let says = "starts and steps must have the same length, got 1 and 0";
+    refuse(slice(&[0], &[1], None, Some(&[])), &[5], &[], says);
 }
 
 /// Splits consecutive numbers along an axis.
@@ -247,24 +235,12 @@ fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
     let mut beyond = Sketch::new(&[Tagged::counting(&[3], 0).constant()]);
     beyond.node(pad(5, PadMode::Reflect, false), &[0], 1);
     assert_eq!(beyond.run().unwrap()[0].tags, [1, 0, 1, 2, 1, 0, 1, 2]);
-    refuse(
-        pad(1 << 27, PadMode::Wrap, false),
-        &[3],
-        &[],
-        "the widths of a pad and the lists before it take more than 67108864 steps",
-    );
-    refuse(
-        pad(3, PadMode::Reflect, true),
-        &[3],
-        &[],
-        "a pad of 3 along axis 0 of size 3, where mode reflect has 2 at most",
-    );
-    refuse(
-        pad(4, PadMode::Symmetric, true),
-        &[3],
-        &[],
-        "a pad of 4 along axis 0 of size 3, where mode symmetric has 3 at most",
-    );
+    let says = "the widths of a pad and the lists before it take more than 67108864 steps";
+    refuse(pad(1 << 27, PadMode::Wrap, false), &[3], &[], says);
+    let says = "a pad of 3 along axis 0 of size 3, where mode reflect has 2 at most";
+    refuse(pad(3, PadMode::Reflect, true), &[3], &[], says);
+    let says = "a pad of 4 along axis 0 of size 3, where mode symmetric has 3 at most";
+    refuse(pad(4, PadMode::Symmetric, true), &[3], &[], says);
     refuse(pad(1, PadMode::Edge, true), &[0], &[], "axis 0 has no elements to pad with (width 1)");
 }
 
@@ -292,12 +268,8 @@ fn data_is_broadcast_by_each_rule() {
     refuse(broadcast(&[3], to.clone()), &[2, 3], &[], "shape [2, 3] cannot be broadcast to [3]");
     refuse(broadcast(&[2, -1], to), &[2, 3], &[], "sizes may not be negative, got -1");
     refuse(broadcast(&[2], both), &[3], &[], "shape [3] cannot be broadcast to [2]");
-    refuse(
-        broadcast(&[3, 2], mapped(&[1, 0])),
-        &[2, 3],
-        &[],
-        "axes_mapping [1, 0] is not in rising order",
-    );
+    let says = "axes_mapping [1, 0] is not in rising order";
+    refuse(broadcast(&[3, 2], mapped(&[1, 0])), &[2, 3], &[], says);
     refuse(broadcast(&[3], mapped(&[0, 1])), &[3], &[], "has 2 axes, and the data 1");
     refuse(broadcast(&[3], mapped(&[1])), &[3], &[], "axis of axes_mapping 1 is out of range");
 }
@@ -305,23 +277,15 @@ fn data_is_broadcast_by_each_rule() {
 #[test]
 fn pads_that_do_not_fit_are_refused() {
     let one = [i64s(&[], &[7])];
-    refuse(
-        pad(&[-2], &[-2], None, None),
-        &[3],
-        &[],
-        "pads -2 and -2 leave no valid size for axis 0 of size 3",
-    );
+    let says = "pads -2 and -2 leave no valid size for axis 0 of size 3";
+    refuse(pad(&[-2], &[-2], None, None), &[3], &[], says);
     refuse(pad(&[i64::MIN], &[i64::MIN], None, None), &[3], &[], "leave no valid size");
     refuse(pad(&[i64::MAX], &[i64::MAX], None, None), &[3], &[], "");
     refuse(pad(&[1], &[1], None, None), &[3, 3], &[], "for each of 2 axes, got 1 and 1");
     refuse(pad(&[1, 1], &[1, 1], Some(&[0, -2]), None), &[3, 3], &[], "axes have axis -2 twice");
     refuse(pad(&[1], &[1], Some(&[2]), None), &[3, 3], &[], "axis 2 is out of range");
-    refuse(
-        pad(&[1], &[1], None, Some(1)),
-        &[3],
-        &one,
-        "the data is of type u64, but the value of i64",
-    );
+    let says = "the data is of type u64, but the value of i64";
+    refuse(pad(&[1], &[1], None, Some(1)), &[3], &one, says);
     let two = [Tagged::counting(&[2], 0).constant()];
     refuse(pad(&[1], &[1], None, Some(1)), &[3], &two, "must be one element, got shape [2]");
     refuse(pad(&[1], &[1], None, Some(1)), &[3], &[], "input 1 is missing");

@@ -95,10 +95,6 @@ fn blocks_that_do_not_fit_are_refused() {
     ] {
         refuse(to_batch(block, begins, ends), &[4, 3], &[], says);
     }
-    refuse(
-        to_batch(&[1], &[0], &[0]),
-        &[4],
-        &[],
-        "the data must have rank 2 or more, got shape [4]",
-    );
+    let says = "the data must have rank 2 or more, got shape [4]";
+    refuse(to_batch(&[1], &[0], &[0]), &[4], &[], says);
 }

@@ -104,47 +104,19 @@ fn what_is_no_strided_slice_is_refused() {
     let none: [&[i64]; 5] = [&[]; 5];
     let shrinks: [&[i64]; 5] = [&[], &[], &[], &[0, 1], &[]];
     let ellipses: [&[i64]; 5] = [&[], &[], &[], &[], &[1, 1]];
-    refuse(
-        operator(&[0], &[1, 1], &[1], none),
-        &[2, 2],
-        &[],
-        "begin and end must have the same length, got 1 and 2",
-    );
-    refuse(
-        operator(&[0], &[1], &[], none),
-        &[2, 2],
-        &[],
-        "begin and strides must have the same length, got 1 and 0",
-    );
-    refuse(
-        operator(&[0, 0, 0], &[1, 1, 1], &[1, 1, 1], none),
-        &[2, 2],
-        &[],
-        "for 3 axes, but the data has 2",
-    );
+    let says = "begin and end must have the same length, got 1 and 2";
+    refuse(operator(&[0], &[1, 1], &[1], none), &[2, 2], &[], says);
+    let says = "begin and strides must have the same length, got 1 and 0";
+    refuse(operator(&[0], &[1], &[], none), &[2, 2], &[], says);
+    let says = "for 3 axes, but the data has 2";
+    refuse(operator(&[0, 0, 0], &[1, 1, 1], &[1, 1, 1], none), &[2, 2], &[], says);
     refuse(operator(&[0], &[1], &[0], none), &[2, 2], &[], "step 0");
-    refuse(
-        operator(&[0, 2], &[1, 1], &[1, 1], shrinks),
-        &[2, 2],
-        &[],
-        "index 2 is out of range for axis 1 of size 2",
-    );
-    refuse(
-        operator(&[0, -3], &[1, 1], &[1, 1], shrinks),
-        &[2, 2],
-        &[],
-        "index -3 is out of range for axis 1 of size 2",
-    );
-    refuse(
-        operator(&[0, i64::MIN], &[1, 1], &[1, 1], shrinks),
-        &[2, 0],
-        &[],
-        "out of range for axis 1 of size 0",
-    );
-    refuse(
-        operator(&[0, 0], &[1, 1], &[1, 1], ellipses),
-        &[2, 2],
-        &[],
-        "there may be one ellipsis, got 2",
-    );
+    let says = "index 2 is out of range for axis 1 of size 2";
+    refuse(operator(&[0, 2], &[1, 1], &[1, 1], shrinks), &[2, 2], &[], says);
+    let says = "index -3 is out of range for axis 1 of size 2";
+    refuse(operator(&[0, -3], &[1, 1], &[1, 1], shrinks), &[2, 2], &[], says);
+    let says = "out of range for axis 1 of size 0";
+    refuse(operator(&[0, i64::MIN], &[1, 1], &[1, 1], shrinks), &[2, 0], &[], says);
+    let says = "there may be one ellipsis, got 2";
+    refuse(operator(&[0, 0], &[1, 1], &[1, 1], ellipses), &[2, 2], &[], says);
 }

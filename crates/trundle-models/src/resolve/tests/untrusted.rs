@@ -4,7 +4,8 @@ use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s, strings};
 use crate::{
-    Dimension, Error, Given, IntegerTypes, Operator, Output, PartialShape, Parts, ValueId, ZeroSize,
+    Dimension, Error, Given, IntegerTypes, Model, Operator, Output, PartialShape, Parts, ValueId,
+    ZeroSize,
 };
 
 fn data() -> Sketch {
@@ -17,45 +18,33 @@ fn message(sketch: &Sketch) -> String {
 
 #[test]
 fn nodes_that_are_not_wired_are_refused() {
-    let mut sketch = data();
-    sketch.node(Operator::Identity, &[7], 1);
-    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node produces what it reads as input 0");
-
-    let mut sketch = data();
-    sketch.node(Operator::Identity, &[1], 1);
-    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node produces what it reads as input 0");
-
-    let mut sketch = data();
-    sketch.node(Operator::Identity, &[], 1);
-    sketch.model.nodes[0].name.clear();
-    assert_eq!(message(&sketch), "Kind (node 0): input 0 is missing");
-
-    let mut sketch = data();
-    sketch.node(Operator::Concat { axis: 0 }, &[], 1);
-    assert_eq!(message(&sketch), "Kind \"n0\": input 0 is missing");
-
-    let mut sketch = data();
-    sketch.node(Operator::Concat { axis: 0 }, &[0, 0], 1);
-    sketch.model.nodes[0].inputs[1] = None;
-    assert_eq!(message(&sketch), "Kind \"n0\": input 1 is missing");
-
-    for outputs in [0, 2] {
+    let refused = |operator, inputs: &[usize], outputs, change: fn(&mut Model), says: &str| {
         let mut sketch = data();
-        sketch.node(Operator::Identity, &[0], outputs);
-        assert_eq!(
-            message(&sketch),
-            format!("Kind \"n0\": wrong number of outputs: it produces 1, but lists {outputs}")
-        );
+        sketch.node(operator, inputs, outputs);
+        change(&mut sketch.model);
+        assert_eq!(message(&sketch), says);
+    };
+    let (identity, concat) = (|| Operator::Identity, || Operator::Concat { axis: 0 });
+    for unknown in [7, 1] {
+        let says = "Kind \"n0\": no earlier node produces what it reads as input 0";
+        refused(identity(), &[unknown], 1, |_| (), says);
     }
-
-    let mut sketch = data();
-    sketch.node(Operator::Identity, &[0], 1);
-    sketch.model.nodes[0].outputs = vec![ValueId(0)];
-    assert_eq!(message(&sketch), "Kind \"n0\": its output 0 is produced twice");
-
-    let mut sketch = data();
-    sketch.model.outputs.push(Output { name: "y".into(), value: ValueId(usize::MAX) });
-    assert_eq!(message(&sketch), "no node produces output \"y\"");
+    let says = "Kind (node 0): input 0 is missing";
+    refused(identity(), &[], 1, |model| model.nodes[0].name.clear(), says);
+    refused(concat(), &[], 1, |_| (), "Kind \"n0\": input 0 is missing");
+    let says = "Kind \"n0\": input 1 is missing";
+    refused(concat(), &[0, 0], 1, |model| model.nodes[0].inputs[1] = None, says);
+    for outputs in [0, 2] {
+        let says =
+            format!("Kind \"n0\": wrong number of outputs: it produces 1, but lists {outputs}");
+        refused(identity(), &[0], outputs, |_| (), &says);
+    }
+    let says = "Kind \"n0\": its output 0 is produced twice";
+    refused(identity(), &[0], 1, |model| model.nodes[0].outputs = vec![ValueId(0)], says);
+    let beyond = |model: &mut Model| {
+        model.outputs.push(Output { name: "y".into(), value: ValueId(usize::MAX) });
+    };
+    refused(identity(), &[0], 1, beyond, "no node produces output \"y\"");
 
     let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[], &[0])]);
     sketch.model.inputs[1].value = ValueId(0);

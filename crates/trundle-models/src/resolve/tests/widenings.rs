@@ -1,7 +1,6 @@
 //! Widen converts constants exactly.
 
 use half::{bf16, f16};
-use trundle_core::program::Made;
 use trundle_core::{DType, Shape};
 use trundle_formats::StoredDType;
 
@@ -13,11 +12,7 @@ fn widened(from: Constant, to: DType) -> Result<Constant, String> {
     let mut sketch = Sketch::new(&[]);
     let value = sketch.node(Operator::Constant(from), &[], 1)[0];
     sketch.node(Operator::Widen(to), &[value], 1);
-    let model = sketch.resolve().map_err(|error| error.to_string())?;
-    match model.program().tensor(model.outputs()[1]).made {
-        Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
-        ref made => panic!("{made:?}"),
-    }
+    sketch.last_constant()
 }
 
 #[test]
