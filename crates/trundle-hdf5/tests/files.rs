@@ -722,7 +722,8 @@ fn file_of_strings(dtype: &str) -> (Vec<u8>, usize, usize) {
         fill: Some(b"fill".to_vec()),
         ..NewDataset::default()
     };
-    let file = NewFile::of(vec![dataset], &BTreeMap::new(), true).unwrap();
+    let file = NewFile::of(vec![dataset], &BTreeMap::new(), true);
+    let file = file.unwrap_or_else(|error| panic!("{error}"));
     let (mut bytes, at) = (file.metadata, file.data[0]);
     let heaps_begin = (at + width).next_multiple_of(8);
     let (elements, heaps, address) = encoded_strings(&TEXTS, |_| heaps_begin);
