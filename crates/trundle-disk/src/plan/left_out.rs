@@ -97,8 +97,8 @@ impl LeftOut {
         skeleton: &FileSkeleton,
     ) {
         for (at, tensor) in tensors.iter().enumerate() {
-            let written =
-                skeleton.chunked_tensor(at).map(|_| (tensor.annotated().1, tensor.axes().1));
+            let written = skeleton.chunked_tensor(at).filter(|tensor| !tensor.is_contiguous());
+            let written = written.map(|_| (tensor.annotated().1, tensor.axes().1));
             let read = tensor.inputs().iter().filter_map(|input| inputs[*input].tensor());
             read.for_each(|JobTensor { header, .. }| self.add_chunks_of(header, written));
         }
