@@ -63,8 +63,8 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// Returns the bytes of memory that are reserved for the strings of variable length in files: a quarter of the [limit],
-/// or 0 if there are none.
+/// Reserves memory for the strings of variable length in files, and returns its size: a quarter of the memory limit, or 0
+/// if there are none.
 pub fn of_texts(files: &[TensorFile], max_mem: Option<Bytes>) -> u64 {
     let mut headers = files.iter().flat_map(TensorFile::headers);
     if !headers.any(|header| header.element.holds_texts()) {

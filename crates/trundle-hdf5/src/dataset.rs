@@ -22,7 +22,8 @@ pub struct Dataset {
     /// The sizes of the axes.
     pub shape: Vec<u64>,
     /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`. Strings
-    /// of variable length are [`STRING`] or [`ASCII_STRING`], and [`HeapStrings`](crate::HeapStrings) reads their elements.
+    /// of variable length are [`STRING`](crate::STRING) or [`ASCII_STRING`], and
+    /// [`HeapStrings`] reads their elements.
     pub dtype: String,
     /// The size of an element in bytes.
     pub width: usize,
