@@ -47,7 +47,7 @@ impl Existing {
         }
         check_addition(format, path)?;
         let input = Description::default().of(path)?;
-        let file = input.open()?;
+        let file = input.open_to_copy(true)?;
         Ok(Some(Existing { input, file, format }))
     }
 
@@ -78,6 +78,12 @@ impl Existing {
                 let own = undecoded.find(|own| own.header.name == name).ok_or_else(lacks)?;
                 places.push((self.compared(tensor, &own.header, request).map_err(within)?, 0));
                 continue;
+            }
+            if tensor.element().holds_texts() {
+                let why = format!("\"{}\" has strings of variable length", Shown(name));
+                return Err(self
+                    .refused(&format!("{why}, which are not added to a store"))
+                    .with_setting(Setting::Only, "with --tensor NAME leaves it out"));
             }
             let index = if only { Some(0) } else { by_name.get(name).copied() };
             let index = index.ok_or_else(lacks)?;

@@ -23,7 +23,8 @@ pub(crate) fn warnings(
     picks: bool,
 ) -> Vec<String> {
     let is_undecoded = |name: &str| {
-        choice.undecoded.iter().any(|index| file.undecoded()[*index].header.name == name)
+        let mut undecoded = choice.undecoded.iter().map(|index| &file.undecoded()[*index]);
+        undecoded.any(|tensor| tensor.header.name == name && !tensor.holds_texts)
     };
     let warning = |(axis, Apart { moved, other, is_kept })| {
         let (axis, moved, shown) = (Shown(axis), Shown(moved), Shown(other));

@@ -2,9 +2,10 @@
 //! [`Decided`] request.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
-use trundle_formats::{Format, TensorFile};
+use trundle_formats::{Format, Shown, TensorFile};
 
 use crate::addition::Existing;
 use crate::axes::Metadata;
@@ -40,14 +41,13 @@ pub struct Decided {
 }
 
 pub(crate) enum Decision {
-    Chain { operation: Operation, choice: Choice },
+    Chain { operation: Arc<Operation>, choice: Choice },
     Join(Joined),
     Split(Parted),
     Relayout(Relaid),
 }
 
-type Decide<'a> =
-    Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
+type Decide<'a> = Box<dyn Fn(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 
 /// Opens the files of a request and plans its jobs.
 ///
@@ -91,7 +91,9 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         _ => Ok(()),
     };
     format.map_or(Ok(()), keeps_record)?;
-    let opened = inputs.iter().map(Input::open).collect::<Result<Vec<TensorFile>, Failure>>()?;
+    let copies_texts = request.copies_texts();
+    let opened = inputs.iter().map(|input| input.open_to_copy(copies_texts));
+    let mut opened = opened.collect::<Result<Vec<TensorFile>, Failure>>()?;
     let format = match format {
         Some(format) => format,
         None if !outputs.is_empty() => opened[0].format(),
@@ -104,7 +106,18 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     }
     let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
     let resources = request.resources.among(paths).share();
-    let decision = decide(&inputs, &opened, format)?;
+    let mut decided = decide(&inputs, &opened, format);
+    let copies = |file: &TensorFile| file.undecoded().iter().any(|tensor| tensor.holds_texts);
+    if decided.is_err() && opened.iter().any(copies) {
+        // The work may be possible if strings are decoded.
+        for (file, input) in opened.iter_mut().zip(&inputs).filter(|(file, _)| copies(file)) {
+            *file = input.open()?;
+        }
+        decided = decide(&inputs, &opened, format);
+    }
+    let decision = decided?;
+    drop(decide);
+    let of_texts = memory::of_texts(&opened, resources.max_mem);
     let (memory_bytes, row_major) = match (&decision, &request.work) {
         (Decision::Chain { operation, choice }, Work::Chain { row_major, .. }) => {
             (choice.held_bytes(operation, resources.max_mem)?, *row_major)
@@ -118,7 +131,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         codecs: Written::value_of(&to.codecs),
         metadata_only: to.metadata_only,
         undecoded: decision.undecoded(),
-        ..plan_options(memory_bytes, &resources)?
+        ..plan_options(memory_bytes.saturating_add(of_texts), &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
     let mut files: Vec<&TensorFile> = opened.iter().collect();
@@ -135,6 +148,15 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         }
         _ => failure,
     })?;
+    let mut of_jobs = jobs.iter().flat_map(Job::tensors);
+    if let Some(tensor) = of_jobs.find(|tensor| tensor.element().holds_texts())
+        && format.chunks().is_none()
+    {
+        let (name, format) = (Shown(tensor.name()), format.name());
+        return Err(Failure::refused(format!(
+            "a file of format {format} cannot hold tensor \"{name}\": it has strings of variable length"
+        )));
+    }
     Ok(Decided {
         request,
         inputs,
@@ -174,6 +196,16 @@ pub fn plan_options(memory_bytes: u64, resources: &Resources) -> Result<PlanOpti
 }
 
 impl Request {
+    /// Returns whether strings of variable length are copied without decoding if the work does not move them. Otherwise,
+    /// the output has only tensors that the request names.
+    fn copies_texts(&self) -> bool {
+        match &self.work {
+            Work::Chain { only, .. } => !only,
+            Work::Join { .. } | Work::Split { .. } => self.tensor.is_none(),
+            Work::Relayout { .. } => true,
+        }
+    }
+
     /// Returns the input of a command that takes exactly one file.
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
@@ -191,9 +223,10 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
     Ok(match &request.work {
         Work::Chain { operators, only, .. } => {
             let (operation, inputs) = Operation::of(request, operators)?;
+            let operation = Arc::new(operation);
             let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
                 let choice = Choice::of(&operation, inputs, opened, named, *only, format)?;
-                Ok(Decision::Chain { operation, choice })
+                Ok(Decision::Chain { operation: Arc::clone(&operation), choice })
             });
             (inputs, decide)
         }
@@ -201,7 +234,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
             let (files, inputs) = Files::of(request)?;
             let ignored = &request.output.ignored_attributes;
             let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
-                let joined = files.joined(inputs, opened, named, along, ignored, format);
+                let joined = files.clone().joined(inputs, opened, named, along, ignored, format);
                 joined.map(Decision::Join)
             });
             (inputs, decide)

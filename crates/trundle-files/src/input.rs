@@ -28,8 +28,18 @@ impl Input {
     /// # Errors
     /// If the file cannot be read, is malformed, or contradicts the description.
     pub fn open(&self) -> Result<TensorFile, Failure> {
+        self.open_with(&self.hint)
+    }
+
+    /// Opens the file like [`Input::open`]. If `copies_texts` is true, strings of variable length that can be copied
+    /// without decoding are not decoded.
+    pub(crate) fn open_to_copy(&self, copies_texts: bool) -> Result<TensorFile, Failure> {
+        self.open_with(&TensorHint { copies_texts, ..self.hint.clone() })
+    }
+
+    fn open_with(&self, hint: &TensorHint) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
-        TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
+        TensorFile::open_from(format, hint, &self.path).map_err(|error| {
             let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
             let failure = Failure::from(error);
             if is_unknown {
@@ -107,7 +117,7 @@ impl Description {
         let shape = self.shape.as_ref().map(|sizes| Shape::new(&*sizes.sizes)).transpose()?;
         let free_axis = self.shape.as_ref().and_then(|sizes| sizes.free);
         let offset = self.offset.map(|bytes| bytes.0);
-        let hint = TensorHint { element, shape, free_axis, offset };
+        let hint = TensorHint { element, shape, free_axis, offset, copies_texts: false };
         Ok(Input { path: path.to_owned(), format: Written::value_of(&self.format), hint })
     }
 }

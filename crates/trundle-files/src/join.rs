@@ -22,6 +22,7 @@ use crate::request::{Along, Axis, Request};
 use crate::undecoded;
 
 /// The index of the input file for each part of the result. The user may name a file several times.
+#[derive(Clone)]
 pub(crate) struct Files(Vec<usize>);
 
 impl Files {

@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trundle_formats::{TensorFile, use_text_memory};
+
 use crate::failure::Failure;
 use crate::numbers::{Bytes, readable};
 
@@ -59,6 +61,18 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     /// The limit if the free memory is unknown.
     const UNKNOWN: u64 = 4 << 30;
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
+}
+
+/// Reserves memory for the strings of variable length in files, and returns its size: a quarter of the memory limit, or 0
+/// if there are none.
+pub fn of_texts(files: &[TensorFile], max_mem: Option<Bytes>) -> u64 {
+    let mut headers = files.iter().flat_map(TensorFile::headers);
+    if !headers.any(|header| header.element.holds_texts()) {
+        return 0;
+    }
+    let bytes = limit(max_mem) / 4;
+    use_text_memory(bytes);
+    bytes
 }
 
 /// Returns how much of the [limit] each of `tasks` concurrent tasks may use, after the memory of the process itself is

@@ -378,10 +378,14 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
+/// Returns the chunks of a tensor of the output if they are encoded.
+fn in_chunks(tensor: &TensorJob) -> Option<&ChunkedTensor> {
+    tensor.chunked().filter(|chunked| !tensor.is_undecoded() && !chunked.is_contiguous())
+}
+
 /// Describes the chunks of a tensor of the output; `None` if it has none.
 fn chunks_line(tensor: &TensorJob) -> Option<String> {
-    let chunked =
-        tensor.chunked().filter(|chunked| !tensor.is_undecoded() && chunked.place().is_none())?;
+    let chunked = in_chunks(tensor).filter(|chunked| chunked.place().is_none())?;
     let annotations = chunked.annotations();
     let is_unlimited = |axis: &usize| annotations.is_unlimited(*axis);
     let name = |axis: usize| match annotations.dimension_names.get(axis) {
@@ -409,7 +413,7 @@ fn with_chunks(mut report: Value, tensor: &TensorJob) -> Value {
     if let Some(place) = addition::report(tensor) {
         report["addition"] = place;
     }
-    if let Some(chunked) = tensor.chunked().filter(|_| !tensor.is_undecoded()) {
+    if let Some(chunked) = in_chunks(tensor) {
         report["chunk"] = chunked.chunk().into();
         report["codec"] = chunked.codecs().to_string().into();
         if let Some(shard) = chunked.shard() {

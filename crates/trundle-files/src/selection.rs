@@ -67,7 +67,11 @@ impl Choice {
         }
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
-        for (index, moved) in fitting(operation, inputs, files, name)? {
+        let mut chosen = select(inputs[0].path(), headers, name)?;
+        if !others_stay && format.chunks().is_none() {
+            leave_out_texts(&mut chosen, headers, name);
+        }
+        for (index, moved) in fitting(operation, inputs, files, &chosen)? {
             // The tensor has none of the named axes.
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
@@ -144,18 +148,27 @@ fn kept_undecoded(
     undecoded::kept(file, path, format, is_moved)
 }
 
+/// Removes strings of variable length from the chosen tensors, for a format that cannot hold them. A tensor stays if
+/// the user wrote its name, or if no other is chosen.
+fn leave_out_texts(chosen: &mut Vec<usize>, headers: &[Header], name: Option<&str>) {
+    let is_text = |index: &usize| headers[*index].element.holds_texts();
+    if !chosen.iter().all(is_text) {
+        chosen.retain(|index| !is_text(index) || name == Some(&headers[*index].name));
+    }
+}
+
+/// Applies the operation to the chosen tensors.
 fn fitting(
     operation: &Operation,
     inputs: &[Input],
     files: &[TensorFile],
-    name: Option<&str>,
+    chosen: &[usize],
 ) -> Result<Vec<(usize, TensorChain)>, Failure> {
     let headers = files[0].headers();
-    let chosen = select(inputs[0].path(), headers, name)?;
     let among = (chosen.len() > 1).then(|| names_of(chosen.iter().map(|index| &headers[*index])));
     let mut fit = Vec::with_capacity(chosen.len());
     let mut first_fault = None;
-    for index in &chosen {
+    for index in chosen {
         match fitted(operation, inputs, files, *index, among.as_ref()) {
             Ok(moved) => fit.push((*index, moved)),
             Err(fault) => drop(first_fault.get_or_insert(fault)),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trundle_disk::{NumberedJob, Source, TaskOptions, TaskPlan};
-use trundle_formats::{Output, is_within};
+use trundle_disk::{NumberedJob, Source, TaskOptions, TaskPlan, TensorJob};
+use trundle_formats::{Output, Shown, is_within};
 
 use crate::decide::{Decided, decide_again};
 use crate::failure::Failure;
@@ -84,6 +84,15 @@ impl Decided {
         let [job] = &*std::mem::take(&mut self.jobs) else {
             return Err(Failure::refused("a task plan has one output"));
         };
+        // The strings of a process are unknown in another one.
+        let is_divided =
+            |tensor: &&TensorJob| tensor.element().holds_texts() && tensor.passes() > 1;
+        if let Some(tensor) = job.tensors().iter().find(is_divided) {
+            let why = "strings of variable length cannot be moved in two stages of tasks";
+            let name = Shown(tensor.name());
+            return Err(Failure::refused(format!("\"{name}\": {why}"))
+                .with_hint("with a larger --max-mem, one stage may be enough"));
+        }
         job.begin_tasks(&self.sources(), &output, options, |tasks| {
             request.resources.storage = Some(StorageChoice::Kind(tasks.storage()));
             keep(PlanFile { trundle_tasks: VERSION, folder, request, tasks })

@@ -1,4 +1,4 @@
-//! Tensors that trundle cannot decode, and copies without decoding them.
+//! Tensors that trundle copies without decoding them: most of them cannot be decoded.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -75,5 +75,5 @@ pub(crate) fn line(file: &TensorFile, kept: &[usize]) -> String {
         format!("{name} ({} {shape})", element.name())
     };
     let names = listed(kept.iter().map(name));
-    format!("  copied as stored, since trundle cannot decode them: {names}\n")
+    format!("  copied as stored, without decoding: {names}\n")
 }

@@ -6,7 +6,7 @@ use crate::StoredDType;
 
 impl StoredDType {
     /// Returns whether equal bits mean equal values in both types, apart from byte order and bit order. Descriptions of
-    /// structured types must be equal.
+    /// structured types must be equal. Strings of variable length are alike in every character set.
     pub fn is_alike(&self, other: &StoredDType) -> bool {
         let is_structured = self.is_structured() || other.is_structured();
         let is_described_alike = !is_structured || self.descr() == other.descr();
@@ -14,6 +14,7 @@ impl StoredDType {
             && self.name() == other.name()
             && self.has_values_of(other)
             && is_described_alike
+            || self.holds_texts() && other.holds_texts()
     }
 
     /// Converts elements of `other`, an [alike](StoredDType::is_alike) type, to the byte order of this type. The bit

@@ -22,6 +22,8 @@ pub struct UndecodedTensor {
     pub header: Header,
     /// The metadata of the tensor in its format.
     pub document: String,
+    /// Whether the tensor can be decoded, if [`TensorHint::copies_texts`](crate::TensorHint::copies_texts) is false.
+    pub holds_texts: bool,
 }
 
 impl UndecodedTensor {

@@ -3,6 +3,7 @@
 use trundle_core::DType;
 
 use crate::StoredDType;
+use crate::texts::Texts;
 
 /// The most bytes shown of an element that is not a number.
 const MOST_BYTES: usize = 16;
@@ -56,6 +57,12 @@ impl StoredDType {
     }
 
     fn words(&self, bytes: &[u8]) -> Option<String> {
+        if self.holds_texts() {
+            let texts = Texts::shared();
+            let text =
+                texts.table().text(u64::from_le_bytes(bytes.try_into().ok()?)).ok()?.to_vec();
+            return Some(format!("{:?}", String::from_utf8_lossy(&text)));
+        }
         if let Some([text]) = self.strings(bytes).as_deref() {
             return Some(format!("{text:?}"));
         }

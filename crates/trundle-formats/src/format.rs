@@ -190,6 +190,12 @@ impl Format {
             if tensor.is_column_major() && !is_stated {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
+            // `compare` of trundle-disk compares the numbers of strings as raw bytes.
+            let is_raw = self.name == Format::RAW.name;
+            if tensor.element.holds_texts() && self.chunks().is_none() && !is_raw {
+                let why = "only Zarr, HDF5 and netCDF hold strings of variable length; --only with --tensor NAME leaves it out";
+                return Err(tensor.refused(self.name, why));
+            }
         }
         match self.keeps >= Keeps::NetCdf {
             true => skeleton(tensors, metadata),

@@ -102,6 +102,11 @@ mod temporary_folder;
 mod temporary_name;
 mod tensor_file;
 mod tensor_hint;
+#[cfg_attr(
+    not(any(feature = "zarr", feature = "hdf5")),
+    expect(dead_code, reason = "only Zarr and HDF5 have strings of variable length")
+)]
+mod texts;
 mod type_names;
 mod uncompressed;
 mod url;
@@ -135,6 +140,7 @@ pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary
 pub use temporary_name::TemporaryName;
 pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
+pub use texts::use_text_memory;
 pub use url::{is_url, lasting_url};
 pub use write::{NamedTensor, check_output, stage, write};
 

@@ -66,6 +66,10 @@ pub struct ChunkedTensor {
     pub(crate) index_offset: u64,
     /// The place in an existing store; `None` in a new file.
     pub(crate) place: Option<Place>,
+    /// Whether the file stores the elements contiguously. They are then a single chunk.
+    pub(crate) is_contiguous: bool,
+    /// Whether elements are strings of variable length.
+    pub(crate) holds_texts: bool,
 }
 
 trundle_core::fingerprint!(struct ChunkedTensor {
@@ -82,7 +86,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     undecoded,
     index_offset,
     place,
-});
+} except { is_contiguous, holds_texts });
 
 impl ChunkedTensor {
     /// Returns the metadata.
@@ -93,6 +97,11 @@ impl ChunkedTensor {
     /// Returns the sizes of one write: a shard, or a chunk if there are no shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
+    }
+
+    /// Returns whether the file stores the elements contiguously.
+    pub fn is_contiguous(&self) -> bool {
+        self.is_contiguous
     }
 
     /// Returns the codecs that encode a chunk.

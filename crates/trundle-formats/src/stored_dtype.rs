@@ -50,6 +50,9 @@ impl ByteOrder {
     }
 }
 
+/// The `descr` of strings of variable length, as numpy writes it for its own type.
+const TEXTS: &str = "'|T'";
+
 impl StoredDType {
     /// Creates a type in the machine's byte order, and packed types in their default bit order.
     ///
@@ -96,6 +99,19 @@ impl StoredDType {
     /// Creates a type with this name, whose bits are the unsigned integers of `bits`.
     pub(crate) fn of_bits(bits: StoredDType, name: &str) -> StoredDType {
         StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
+    }
+
+    /// Creates the type of strings of variable length with this name. An element is the number of a string in the table
+    /// of `texts.rs`.
+    #[cfg(any(feature = "zarr", feature = "hdf5"))]
+    pub(crate) fn of_texts(name: &str) -> StoredDType {
+        let (dtype, descr) = (DType::Bytes(crate::texts::NUMBER_BYTES), TEXTS.to_owned());
+        StoredDType::with_descr(dtype, name.to_owned(), descr, ByteOrder::NATIVE)
+    }
+
+    /// Returns whether elements are strings of variable length. Their bytes are meaningful only in this process.
+    pub fn holds_texts(&self) -> bool {
+        self.descr == TEXTS
     }
 
     pub(crate) fn counting_time(self) -> StoredDType {

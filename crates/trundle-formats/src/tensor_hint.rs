@@ -22,6 +22,9 @@ pub struct TensorHint {
     /// The offset of raw data from the start of the file, in bytes. With an offset, even 0, bytes after the data are
     /// ignored. Without one, the file must be exactly as long as the data.
     pub offset: Option<u64>,
+    /// Whether strings of variable length are only listed in [`TensorFile::undecoded`](crate::TensorFile::undecoded), if
+    /// they can be copied without decoding.
+    pub copies_texts: bool,
 }
 
 impl TensorHint {

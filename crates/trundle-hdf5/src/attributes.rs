@@ -1,8 +1,5 @@
 //! Reads the attributes of datasets and groups.
 
-use std::collections::HashMap;
-
-use hdf5_reader::global_heap::GlobalHeapCollection;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::attribute_info;
 use serde_json::Value;
@@ -11,6 +8,7 @@ use crate::datatype::{Class, Datatype, is_self_contained};
 use crate::error::Error;
 use crate::group::dense;
 use crate::header::{ObjectHeader, kind, shared_message};
+use crate::heaps::HeapCache;
 use crate::layout::Dataspace;
 use crate::metadata::Metadata;
 use crate::typed::{TypedValue, integer_of, text_of};
@@ -36,13 +34,10 @@ pub(crate) struct Attribute {
 /// The global heaps, which contain values of variable length.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps {
-    /// A cache of heaps by address; `None` for an unreadable heap.
-    known: HashMap<u64, Option<GlobalHeapCollection>>,
+    cache: HeapCache,
     /// The bytes of all strings that were read.
     bytes: u64,
 }
-
-const MOST_HEAPS: usize = 64;
 
 /// The most bytes of strings that are read, as a multiple of the size of the file. Some strings are read several times.
 const MOST_READ: u64 = 16;
@@ -147,8 +142,8 @@ impl Attribute {
         let Class::VarReferences = self.datatype.class else { return None };
         let elements = self.data.chunks_exact(self.datatype.width);
         let first = elements.map(|element| {
-            let list = heaps.get(metadata, element)?;
-            Cursor::new(&list).read_offset(metadata.offset_size).ok()
+            let list = heaps.cache.get(metadata, element).ok()??;
+            Cursor::new(list).read_offset(metadata.offset_size).ok()
         });
         Some(first.collect())
     }
@@ -161,7 +156,7 @@ impl Heaps {
         let mut data = Vec::new();
         for element in attribute.data.chunks_exact(attribute.datatype.width) {
             // A string that was never written is empty.
-            let text = self.get(metadata, element).unwrap_or_default();
+            let text = self.cache.get(metadata, element).ok().flatten().unwrap_or_default();
             self.bytes += text.len() as u64;
             if self.bytes / MOST_READ > metadata.bytes.bytes() {
                 return None;
@@ -170,21 +165,5 @@ impl Heaps {
             data.extend(text);
         }
         Some(data)
-    }
-
-    /// Reads an element of variable length from its heap; `None` if the reference is null or invalid.
-    fn get(&mut self, metadata: &Metadata, element: &[u8]) -> Option<Vec<u8>> {
-        let mut cursor = Cursor::new(element);
-        cursor.skip(4).ok()?;
-        let address = metadata.address(&mut cursor).ok()?.filter(|address| *address != 0)?;
-        let index = u16::try_from(cursor.read_u32_le().ok()?).ok()?;
-        if self.known.len() >= MOST_HEAPS && !self.known.contains_key(&address) {
-            self.known.clear();
-        }
-        let heap = self.known.entry(address).or_insert_with(|| {
-            let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
-            GlobalHeapCollection::parse_at_storage(metadata, address, offset_size, length_size).ok()
-        });
-        heap.as_ref()?.get_object(index).map(|object| object.data.clone())
     }
 }

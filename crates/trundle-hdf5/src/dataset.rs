@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use crate::attributes::{Attribute, Attributes, Heaps, TYPED_KEY};
 use crate::chunks::{Chunked, MOST_CHUNK_BYTES};
-use crate::datatype::Datatype;
+use crate::datatype::{ASCII_STRING, Class, Datatype};
 use crate::error::Error;
 use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
+use crate::heaps::HeapStrings;
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
 use crate::new::UNLIMITED;
@@ -20,7 +21,9 @@ pub struct Dataset {
     pub path: String,
     /// The sizes of the axes.
     pub shape: Vec<u64>,
-    /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`.
+    /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`. Strings
+    /// of variable length are [`STRING`](crate::STRING) or [`ASCII_STRING`], and
+    /// [`HeapStrings`] reads their elements.
     pub dtype: String,
     /// The size of an element in bytes.
     pub width: usize,
@@ -77,8 +80,15 @@ impl Dataset {
             let found = header.find(metadata, kind)?;
             found.ok_or_else(|| Error::malformed(format!("has no {what}")))
         };
-        let datatype = Datatype::parse(&needed(kind::DATATYPE, "type")?)?;
+        let message = needed(kind::DATATYPE, "type")?;
+        let datatype = Datatype::parse(&message)?;
         let dtype = datatype.name()?;
+        if datatype.class == Class::VarString {
+            check_references(&datatype, metadata)?;
+        }
+        // The character set is 0 for ASCII, and 1 for UTF-8.
+        let is_ascii = datatype.class == Class::VarString && message[2] & 0xf == 0;
+        let dtype = if is_ascii { ASCII_STRING.to_owned() } else { dtype };
         let space = Dataspace::parse(&needed(kind::DATASPACE, "sizes")?, metadata)?;
         if space.is_null {
             return Err(Error::unsupported("has a null dataspace (no sizes and no elements)"));
@@ -181,6 +191,17 @@ pub(crate) fn public(
 fn max_sizes(space: &Dataspace) -> Vec<u64> {
     let axes = space.most.iter().zip(&space.sizes);
     axes.map(|(most, size)| if most > size { *most } else { 0 }).collect()
+}
+
+/// Checks that elements of variable length are references to heaps, with addresses as in the rest of the file.
+fn check_references(datatype: &Datatype, metadata: &Metadata) -> Result<(), Error> {
+    let (width, expected) = (datatype.width, HeapStrings::of(metadata).width());
+    match width == expected {
+        true => Ok(()),
+        false => Err(Error::malformed(format!(
+            "strings of variable length in elements of {width} bytes, expected {expected}"
+        ))),
+    }
 }
 
 fn in_memory(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {

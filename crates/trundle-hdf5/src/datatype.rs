@@ -50,6 +50,12 @@ pub(crate) enum Float {
     F64,
 }
 
+/// The type of strings of variable length in UTF-8.
+pub const STRING: &str = "string";
+
+/// The type of strings of variable length in ASCII.
+pub const ASCII_STRING: &str = "string[ascii]";
+
 const MOST_DEPTH: usize = 8;
 
 /// The bit layout of floats: total size, position and size of the exponent, position and size of the mantissa, bias of
@@ -99,7 +105,7 @@ impl Datatype {
             Class::Boolean => Ok("|b1".to_owned()),
             Class::String { .. } => Ok(format!("|S{width}")),
             Class::Opaque => Ok(format!("|V{width}")),
-            Class::VarString => refused("strings of variable length"),
+            Class::VarString => Ok(STRING.to_owned()),
             Class::Reference => refused("references"),
             Class::VarReferences => refused("lists of references"),
             Class::Other(what) => refused(what),

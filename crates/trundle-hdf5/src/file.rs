@@ -9,6 +9,7 @@ use crate::dimensions::{Axes, Named, Scales, variable_path};
 use crate::error::{Error, guarded};
 use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
+use crate::heaps::HeapStrings;
 use crate::metadata::{Metadata, ReadAt};
 use crate::plugins::Unpack;
 
@@ -26,6 +27,8 @@ pub struct Hdf5File {
     pub datasets: Vec<Dataset>,
     /// The datasets and groups that cannot be read.
     pub unreadable: Vec<Unreadable>,
+    /// The strings of the datasets whose elements have variable length.
+    pub strings: HeapStrings,
 }
 
 /// A dataset or group that cannot be read.
@@ -115,7 +118,8 @@ impl Hdf5File {
                 groups.insert(path, own);
             }
         }
-        Ok(Hdf5File { groups, unheld, datasets, unreadable })
+        let strings = HeapStrings::of(metadata);
+        Ok(Hdf5File { groups, unheld, datasets, unreadable, strings })
     }
 }
 

@@ -22,6 +22,7 @@ mod file;
 mod filters;
 mod group;
 mod header;
+mod heaps;
 mod layout;
 mod metadata;
 mod new;
@@ -31,13 +32,15 @@ mod typed;
 pub use attributes::{Attributes, TYPED_KEY};
 pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
+pub use datatype::{ASCII_STRING, STRING};
 pub use error::Error;
 pub use file::{Hdf5File, Unreadable};
 pub use filters::Filter;
+pub use heaps::HeapStrings;
 pub use metadata::ReadAt;
 pub use new::{
-    ChunkCoder, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED, stored_fill, superblock,
-    write_chunk_index,
+    ChunkCoder, ELEMENT_BYTES, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED,
+    encoded_strings, stored_fill, superblock, write_chunk_index,
 };
 pub use plugins::{Compression, Unpack};
 

@@ -217,6 +217,100 @@ def writes(rng, trundle, folder, path, expected):
                 same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
 
 
+WORDS = ["", "", "Oslo", "a", "Żnin", "naïve 🦀", "x" * 500, "two words"]
+
+
+def words(rng, shape, is_ascii):
+    """Return random strings, as objects."""
+    chosen = [word for word in WORDS if word.isascii() or not is_ascii]
+    count = int(np.prod(shape))
+    found = [rng.choice(chosen) + rng.choice(["", str(rng.randrange(50))]) for _ in range(count)]
+    return np.array(found, object).reshape(shape)
+
+
+def texts(rng, trundle, folder, has_zarr):
+    """Check strings of variable length: h5py and zarr-python read them after random moves between the formats."""
+    path, axes = folder / "t.h5", rng.choice([0, 1, 1, 2, 2, 3])
+    expected, types = {}, {}
+    with h5py.File(path, "w", libver=rng.choice([None, "latest"])) as file:
+        for at in range(rng.randint(1, 3)):
+            name, is_ascii = rng.choice([f"t{at}", f"g/t{at}"]), rng.random() < 0.3
+            shape = tuple(rng.choice([1, 2, 3, 5, 8, 40]) for _ in range(axes))
+            values = words(rng, shape, is_ascii)
+            types[name], options = h5py.string_dtype("ascii" if is_ascii else "utf-8"), {}
+            kind = rng.choice(["plain", "compact", "chunks", "chunks", "never"]) if axes else "plain"
+            if kind == "chunks":
+                options["chunks"] = tuple(rng.randint(1, size) for size in shape)
+                options["compression"] = rng.choice([None, "gzip", "lzf"])
+                options["shuffle"] = rng.random() < 0.5
+                options["maxshape"] = (None, *shape[1:])
+            if kind == "compact" and values.size * 16 < 60_000:
+                made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                made.set_layout(h5py.h5d.COMPACT)
+                space, intermediate = h5py.h5s.create_simple(shape), h5py.h5p.create(h5py.h5p.LINK_CREATE)
+                intermediate.set_create_intermediate_group(True)
+                of = h5py.h5t.py_create(types[name], logical=True)
+                made = h5py.Dataset(h5py.h5d.create(file.id, name.encode(), of, space, made, intermediate))
+            else:
+                made = file.create_dataset(name, shape, types[name], **options)
+            made.attrs["units"] = "é"
+            if kind == "never":
+                values = np.full(shape, "", object)
+            elif kind == "chunks" and rng.random() < 0.5:
+                # The elements of a part are null pointers.
+                corner = tuple(slice(0, rng.randint(0, size)) for size in shape)
+                whole = np.full(shape, "", object)
+                whole[corner] = values[corner]
+                made[corner] = values[corner]
+                values = whole
+            else:
+                made[()] = values if axes else values[()]
+            expected[name] = values
+        file["n"] = 7
+    small = ["--max-mem", "32M"] if rng.random() < 0.5 else []
+    stages, move = "", lambda x: x
+    if axes and rng.random() < 0.8:
+        stages, move, _ = chain(rng, axes)
+    command = ["apply", path, stages, "--tensor", "*t[0-9]"] if stages else ["convert", path]
+    outputs = [folder / name for name in ["o.h5", "o.nc", "o.zarr"][: 2 + has_zarr]]
+    rng.shuffle(outputs)
+    for out in outputs:
+        codec = ["--codec", rng.choice(["zstd:1", "gzip:1,crc32c", "blosc", "none"])] if out.suffix == ".zarr" else []
+        run(trundle, *command, "-o", out, "--force", "--verify", *small, *codec)
+        check_texts(out, {name: move(values) for name, values in expected.items()}, types)
+        # From each format to each other one.
+        for last in outputs:
+            again = folder / f"again{last.suffix}"
+            run(trundle, "convert", out, "-o", again, "--force", "--verify", *small)
+            check_texts(again, {name: move(values) for name, values in expected.items()}, types)
+            run(trundle, "cmp", out, again)
+    with h5py.File(path) as source, h5py.File(folder / "o.h5") as file:
+        for name, values in expected.items():
+            made, given = file[name], source[name]
+            assert (made.chunks is None) == (given.chunks is None), (made.chunks, given.chunks)
+            if given.chunks:
+                assert stored(made) == stored(given), (stored(made), stored(given))
+            assert h5py.check_string_dtype(made.dtype) == h5py.check_string_dtype(given.dtype)
+            assert made.attrs["units"] == "é"
+    with h5py.File(folder / "o.h5", "a") as file:
+        # The library can change what the program wrote.
+        for name, values in expected.items():
+            file[name][()] = move(values) if axes else values[()]
+    check_texts(folder / "o.h5", {name: move(values) for name, values in expected.items()}, types)
+
+
+def check_texts(path, expected, types):
+    for name, values in expected.items():
+        if path.suffix == ".zarr":
+            import zarr
+
+            found = np.asarray(zarr.open_group(path, mode="r")[name][()]).astype(object)
+        else:
+            with h5py.File(path) as file:
+                found = np.asarray(file[name].asstr()[()], object)
+        assert found.shape == values.shape and found.tolist() == values.tolist(), (path, name, found, values)
+
+
 def many_chunks(rng, trundle, folder):
     """Check that the library finds, adds, replaces and removes chunks in an index of several levels."""
     values = np.array(elements(rng, "i4", (700, 11, 3)))
@@ -260,6 +354,18 @@ def netcdf(rng, trundle, folder):
             made = file.createVariable(name, "f8", (name,))
             made.units = "days since 2000-01-01" if name == "time" else "degrees"
             made[:] = np.arange(sizes[name])
+        for name, names in [("place", ("place",)), ("words", ("time", "place")), ("motto", ())]:
+            if name == "place":
+                file.createDimension("place", 3)
+            chunks = [rng.randint(1, 2) for _ in names] if rng.random() < 0.5 and names else None
+            made = file.createVariable(name, str, names, chunksizes=chunks)
+            made.long_name = "m² and more"
+            shape = [{**sizes, "place": 3}[axis] for axis in names]
+            values = words(rng, shape, False)
+            if name == "place":
+                values = np.array(["Oslo", "", "Żnin"], object)
+            if values.size:
+                made[...] = values if names else values[()]
         for at in range(rng.randint(1, 4)):
             names = rng.sample(list(sizes), rng.randint(1, 4))
             packed = rng.random() < 0.5
@@ -398,6 +504,8 @@ def main():
             try:
                 path, expected = reads(rng, trundle, pathlib.Path(folder))
                 writes(rng, trundle, pathlib.Path(folder), path, expected)
+                if seed % 2 == 0:
+                    texts(rng, trundle, pathlib.Path(folder), has_netcdf)
                 if has_netcdf and seed % 4 == 0:
                     netcdf(rng, trundle, pathlib.Path(folder))
             except BaseException:

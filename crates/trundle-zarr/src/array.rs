@@ -387,7 +387,7 @@ fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<Metadat
 }
 
 /// Returns a codec as an object with a name and a configuration, also if the metadata has only its name.
-fn codec(metadata: &MetadataV3) -> Value {
+pub(crate) fn codec(metadata: &MetadataV3) -> Value {
     json!({ "name": metadata.name(), "configuration": metadata.configuration() })
 }
 

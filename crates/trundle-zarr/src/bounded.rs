@@ -135,8 +135,11 @@ impl CompressionFormat {
     }
 }
 
+/// The start of the error message for data that decodes to too many bytes.
+pub(crate) const TOO_MANY: &str = "decodes to more than";
+
 fn too_many(most: u64) -> CodecError {
-    CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
+    CodecError::Other(format!("{TOO_MANY} the {most} bytes of a chunk"))
 }
 
 /// Decodes zstd into `out`. Returns the number of decoded bytes, or an error if there are more than `most`.

@@ -242,7 +242,7 @@ fn without_empty_transposes(codecs: &mut Value) {
 }
 
 /// Checks that codecs are known and have valid configurations, including those within shards.
-fn check_codecs(codecs: &Value) -> Result<(), Error> {
+pub(crate) fn check_codecs(codecs: &Value) -> Result<(), Error> {
     for codec in codecs.as_array().into_iter().flatten() {
         let read = serde_json::from_value::<MetadataV3>(codec.clone());
         let read = read.map_err(|_| {

@@ -146,7 +146,7 @@ impl NewArray {
     }
 }
 
-fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
+pub(crate) fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
     match codec(metadata)? {
         Codec::BytesToBytes(codec) => Ok(codec),
         _ => Err(Error::Unsupported(format!("codec {} does not encode bytes", metadata["name"]))),

@@ -30,7 +30,7 @@ pub struct UndecodedArray {
     /// Whether xarray takes elements with the fill value as missing, which `document` does not say.
     pub loses_mask: bool,
     keys: ChunkKeyEncoding,
-    objects: Arc<dyn ObjectStore>,
+    pub(crate) objects: Arc<dyn ObjectStore>,
 }
 
 /// The types of variable length of version 2: the codec, which is the same in both versions, and the type in version 3.
@@ -157,7 +157,7 @@ impl UndecodedArray {
         self.objects.is_remote()
     }
 
-    fn key(&self, index: &[u64]) -> String {
+    pub(crate) fn key(&self, index: &[u64]) -> String {
         key_of(&self.path, self.keys.encode(index).as_str())
     }
 }
@@ -179,7 +179,14 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     let metadata = metadata::of_v2(document)?;
     let mut document = serde_json::to_value(metadata).map_err(Error::unsupported)?;
     let codecs = document["codecs"].as_array_mut().into_iter().flatten();
-    codecs.filter(|own| own["name"] == "bytes").for_each(|own| *own = json!({ "name": codec }));
+    for own in codecs {
+        if own["name"] == "bytes" {
+            *own = json!({ "name": codec });
+        } else if own["configuration"].is_null() {
+            // zarr-python requires it.
+            own["configuration"] = json!({});
+        }
+    }
     document["data_type"] = dtype.into();
     // A string may stand for a number that a value cannot hold.
     let fill = fill.as_str().filter(|_| trundle_json::float(&fill).is_none());

@@ -57,6 +57,17 @@ def check(program, folder, version):
     for name in expected.variables:
         if moved[name].dims != expected[name].dims:
             sys.exit(f"version {version}: {name} has axes {moved[name].dims}")
+    # Texts move like numbers, also to netCDF and back.
+    turned, there = folder / f"turned{version}.zarr", folder / f"there{version}.nc"
+    chain = "flip(dim=kind) | roll(shift=3, dim=lon)"
+    for path, to in [(source, turned), (source, there), (there, folder / f"back{version}.zarr")]:
+        arguments = ["apply", str(path), chain] if path == source else ["convert", str(path)]
+        subprocess.run([program, *arguments, "-o", str(to), "--max-mem", "32M", "--verify", "--quiet"], check=True)
+        if to.suffix == ".zarr":
+            found = xr.open_zarr(to, consolidated=False)
+            expected = ds.roll(lon=3, roll_coords=True).isel(kind=slice(None, None, -1))
+            if not found.identical(expected):
+                sys.exit(f"version {version}: xarray has\n{expected}\nand the program made\n{found} in {to}")
     place = {"lat": 47.5, "lon": 190.25, "time": 3}
     if moved.t2m.sel(place) != ds.t2m.sel(place):
         sys.exit(f"version {version}: another number at {place}")

@@ -231,6 +231,50 @@ def check(program, folder, chance):
     return 1
 
 
+WORDS = ["", "", "Oslo", "Żnin", "naïve 🦀", "x" * 300, "a b"]
+
+
+def texts(program, folder, chance):
+    """Check a random array of strings of variable length in a group, moved and not moved."""
+    version, shape = chance.choice([2, 3]), [chance.randint(1, 9) for _ in range(chance.randint(1, 3))]
+    chunk = tuple(chance.randint(1, size) for size in shape)
+    values = np.array([chance.choice(WORDS) for _ in range(math.prod(shape))], object).reshape(shape)
+    fill = chance.choice(["", "none"])
+    root = zarr.open_group(folder / "t.zarr", mode="w", zarr_format=version)
+    options = {"filters": [numcodecs.VLenUTF8()], "compressors": chance.choice(V2_CODECS)[0]}
+    if version == 3:
+        options = {"compressors": chance.choice(V3_CODECS) or None}
+    made = root.create_array("s", shape=shape, chunks=chunk, dtype="str", fill_value=fill, **options)
+    root.create_array("n", shape=shape, dtype="i4")[...] = 1
+    if chance.random() < 0.3:
+        corner = tuple(slice(0, chance.randint(0, size)) for size in shape)
+        whole = np.full(shape, fill, object)
+        whole[corner] = values[corner]
+        made[corner], values = values[corner], whole
+    else:
+        made[...] = values
+    axis, shift = chance.randrange(len(shape)), chance.randint(-9, 9)
+    order = chance.sample(range(len(shape)), len(shape))
+    indices = [chance.randrange(shape[axis]) for _ in range(chance.randint(1, 5))]
+    stages = f"roll(shift={shift}, axes={axis}) | take(indices={indices}, axis={axis}) | transpose({','.join(map(str, order))})"
+    expected = np.take(np.roll(values, shift, axis), indices, axis).transpose(order)
+    more = ["--codec", chance.choice(["none", "zstd:1", "gzip:1,crc32c", "blosc", "shuffle,zstd:2"])] if chance.random() < 0.5 else []
+    for command, right in [(["convert"], values), (["apply", stages], expected)]:
+        out = folder / "o.zarr"
+        arguments = [command[0], str(folder / "t.zarr"), *command[1:], "-o", str(out), "--verify", "--force", "--quiet", *more]
+        subprocess.run([program, *arguments], check=True, stderr=subprocess.DEVNULL)
+        read = np.asarray(zarr.open_group(out, mode="r")["s"][...]).astype(object)
+        if read.tolist() != right.tolist():
+            sys.exit(f"{arguments} of strings of version {version}: {read}, not {right}")
+        if command == ["convert"]:
+            # The chunks of strings that are not moved are copied.
+            keys = {path.relative_to(out / "s") for path in (out / "s").rglob("*") if path.is_file()}
+            stored = [path for path in (folder / "t.zarr" / "s").rglob("*") if path.is_file() and path.name[0] not in ".z"]
+            assert len(keys) == len(stored) + 1, (keys, stored)
+            for path in stored:
+                assert (out / "s" / path.relative_to(folder / "t.zarr" / "s")).read_bytes() == path.read_bytes()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
@@ -245,6 +289,7 @@ def main():
     for _ in range(arguments.count):
         with tempfile.TemporaryDirectory() as folder:
             enough += check(str(arguments.program.resolve()), Path(folder), chance)
+            texts(str(arguments.program.resolve()), Path(folder), chance)
     if enough < arguments.count // 2:
         sys.exit(f"only {enough} of {arguments.count} had memory enough")
     print(f"{enough} stores were read alike by zarr-python {zarr.__version__} and tensorstore")

@@ -9,6 +9,7 @@ use trundle_files::decide::plan_options;
 use trundle_files::failure::Failure;
 use trundle_files::forecast::first_lines;
 use trundle_files::input::Input;
+use trundle_files::memory::of_texts;
 use trundle_files::names::{check_readable, select, shown_path};
 use trundle_formats::{Header, Shown, StoredDType, TensorFile};
 
@@ -97,7 +98,9 @@ impl Pairs {
         args: &CmpArgs,
     ) -> Result<Vec<Verdict>, Failure> {
         let CmpArgs { means, quiet, json, .. } = args;
-        let options = plan_options(0, &means.resources())?;
+        let resources = means.resources();
+        let of_texts = of_texts(files, resources.max_mem);
+        let options = plan_options(of_texts, &resources)?;
         let progress = Progress::of_report(*json, *quiet);
         let [one, other] = files.each_mut();
         let mut sources = [

@@ -97,17 +97,22 @@ fn line(header: &Header) -> Result<String, Failure> {
     };
     let arranged = match &header.chunk {
         Some(chunk) => format!("chunks of {chunk:?}{}", encoding(header)),
+        None if header.element.holds_texts() => format!("{} order", order(header)),
         None => {
             let strides = header.layout()?.strides_bytes().to_vec();
             format!("{} order, strides {strides:?} {unit}", order(header))
         }
     };
+    // The file states the length of each string with the string.
+    let size = match header.element.holds_texts() {
+        true => String::new(),
+        false => format!("  {}", readable(header.data_bytes as u64)),
+    };
     Ok(format!(
-        "  {}  {}{packed}  {}{}  {arranged}  {}\n",
+        "  {}  {}{packed}  {}{}  {arranged}{size}\n",
         Shown(&header.name),
         header.element.name(),
         header.shape,
         names_of_axes(header),
-        readable(header.data_bytes as u64),
     ))
 }

@@ -47,6 +47,7 @@ mod scatters;
 mod split;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
+mod texts;
 #[cfg(feature = "zarr")]
 mod undecoded;
 #[cfg(feature = "zarr")]

@@ -98,7 +98,8 @@ impl LeftOut {
         skeleton: &FileSkeleton,
     ) {
         for (at, Unplanned { job, annotations, .. }) in tensors.iter().enumerate() {
-            let written = skeleton.chunked_tensor(at).map(|_| (annotations, &job.out_shape));
+            let written = skeleton.chunked_tensor(at).filter(|tensor| !tensor.is_contiguous());
+            let written = written.map(|_| (annotations, &job.out_shape));
             let read = job.inputs.iter().filter_map(|input| inputs[*input].tensor());
             read.for_each(|JobTensor { header, .. }| self.add_chunks_of(header, written));
         }

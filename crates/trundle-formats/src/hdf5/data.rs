@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use trundle_hdf5::{Chunked, ReadAt};
 
+use super::texts::UnchunkedTexts;
 use crate::chunked::{ChunkedArray, Chunks};
 use crate::{Blob, BlobIdentity};
 
@@ -32,6 +33,8 @@ pub(super) enum Unstored {
     InMemory(Vec<u8>),
     /// The fill value, repeated for this number of bytes.
     Filled(Vec<u8>, u64),
+    /// Strings, whose numbers are the data.
+    Texts(Box<UnchunkedTexts>),
 }
 
 impl Unstored {
@@ -39,11 +42,12 @@ impl Unstored {
         match self {
             Unstored::InMemory(data) => data.len() as u64,
             Unstored::Filled(_, bytes) => *bytes,
+            Unstored::Texts(texts) => texts.bytes(),
         }
     }
 
     /// Fills `buffer` from an offset, up to the end of the data, and returns the number of bytes.
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> usize {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let count = buffer.len().min(usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX));
         match self {
             Unstored::InMemory(data) => {
@@ -54,8 +58,9 @@ impl Unstored {
                 let bytes = element.iter().cycle().skip(first);
                 buffer[..count].iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
             }
+            Unstored::Texts(texts) => return texts.read_at(&mut buffer[..count], offset),
         }
-        count
+        Ok(count)
     }
 }
 
@@ -86,7 +91,7 @@ impl Blob for Data {
         }
         let at = self.unstored.partition_point(|(begin, _)| *begin <= offset) - 1;
         let (begin, unstored) = &self.unstored[at];
-        Ok(unstored.read_at(buffer, offset - begin))
+        unstored.read_at(buffer, offset - begin)
     }
 
     fn forget(&self, offset: u64, bytes: u64) {

@@ -3,17 +3,21 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use trundle_hdf5::{Dataset, Hdf5File};
+use trundle_core::Shape;
+use trundle_hdf5::{ASCII_STRING, Dataset, Hdf5File, STRING};
 
 use super::codecs;
-use super::data::{Data, Unstored};
+use super::data::{Bytes, Data, Unstored};
+use super::texts::{ChunkedTexts, FileTexts, StoredTexts, UnchunkedTexts};
 use crate::blob::Sequential;
 use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
 use crate::source::copy;
+use crate::texts::{NUMBER_BYTES, Texts};
 use crate::{
-    Annotations, Blob, Encoding, Header, Problem, Progress, TensorHint, Unreadable, attributes,
+    Annotations, Blob, Encoding, Header, Problem, Progress, StoredDType, TensorHint, Unreadable,
+    attributes,
 };
 
 pub(super) struct Datasets {
@@ -48,10 +52,15 @@ impl Datasets {
             .into_iter()
             .map(|each| Unreadable { name: each.path, problem: each.error.into() })
             .collect();
+        let texts = FileTexts {
+            file: Arc::new(Bytes { blob: Arc::clone(&blob), bytes }),
+            strings: Arc::new(file.strings),
+            texts: Texts::shared(),
+        };
         let mut assigned = AssignedDatasets { unstored_end: bytes, ..AssignedDatasets::default() };
         for dataset in file.datasets {
             let name = dataset.path.clone();
-            if let Err(problem) = assigned.add(dataset) {
+            if let Err(problem) = assigned.add(dataset, &texts) {
                 unreadable.push(Unreadable { name, problem });
             }
         }
@@ -95,37 +104,66 @@ impl Datasets {
 }
 
 impl AssignedDatasets {
-    fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
+    fn add(&mut self, dataset: Dataset, texts: &FileTexts) -> Result<(), Problem> {
         let Dataset { path, shape, dtype, width, data, attributes, max_sizes, .. } = dataset;
+        let holds_texts = [STRING, ASCII_STRING].contains(&&*dtype);
         let annotations = Annotations {
             dimension_names: dataset.dimension_names,
             dimension_lengths: dataset.dimension_lengths,
             max_sizes: if max_sizes.iter().all(|most| *most == 0) { Vec::new() } else { max_sizes },
             attributes: attributes::to_text(&attributes),
-            fill: dataset.fill,
+            fill: match dataset.fill {
+                Some(fill) if holds_texts => Some(texts.numbers(&fill).map_err(Problem::reading)?),
+                fill => fill,
+            },
             is_whole: false,
             unread: dataset.unheld.iter().map(|name| format!("attribute {name}")).collect(),
         };
-        let header = Header { annotations, ..chunked::header(path, &dtype, width, &shape)? };
+        let header = match holds_texts {
+            true => {
+                let shape = Shape::new(usable(&shape)?)?;
+                Header::row_major(path, StoredDType::of_texts(&dtype), shape, None)?
+            }
+            false => chunked::header(path, &dtype, width, &shape)?,
+        };
+        let header = Header { annotations, ..header };
         let bytes = header.data_bytes as u64;
+        let unchunked = |stored| {
+            let (of, elements) = (texts.clone(), bytes / NUMBER_BYTES as u64);
+            Unstored::Texts(Box::new(UnchunkedTexts { of, stored, elements }))
+        };
         let (mut decoding_picoseconds, mut encoding) = (0, None);
         let (offset, chunk, array) = match data {
+            trundle_hdf5::Data::At(offset) if holds_texts => {
+                (self.assign_offset(unchunked(StoredTexts::At(offset)))?, None, None)
+            }
             trundle_hdf5::Data::At(offset) => (offset, None, None),
+            trundle_hdf5::Data::InMemory(data) if holds_texts => {
+                (self.assign_offset(unchunked(StoredTexts::InMemory(data)))?, None, None)
+            }
             trundle_hdf5::Data::InMemory(data) => {
                 (self.assign_offset(Unstored::InMemory(data))?, None, None)
             }
             trundle_hdf5::Data::Filled(element) => {
+                let element = match holds_texts {
+                    true => texts.numbers(&element).map_err(Problem::reading)?,
+                    false => element,
+                };
                 (self.assign_offset(Unstored::Filled(element, bytes))?, None, None)
             }
             trundle_hdf5::Data::Chunked(array) => {
                 let chunk = usable(&array.chunk)?;
                 let begin = self.chunks_end;
-                let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes);
-                let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
-                self.chunks_end = end;
                 decoding_picoseconds = array.decoding_picoseconds();
                 let decoding_bytes = array.decoding_bytes();
                 encoding = Some(Encoding { decoding_bytes, ..codecs::encoding(&array.filters()) });
+                let array: Box<dyn ChunkedArray> = match holds_texts {
+                    true => Box::new(ChunkedTexts { of: texts.clone(), chunked: array }),
+                    false => array,
+                };
+                let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes());
+                let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
+                self.chunks_end = end;
                 self.arrays.push((begin, array));
                 (begin, Some(chunk), Some(self.arrays.len() - 1))
             }

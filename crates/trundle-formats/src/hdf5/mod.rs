@@ -8,6 +8,7 @@ mod data;
 mod datasets;
 mod new_file;
 mod skeleton;
+mod texts;
 
 use std::sync::Arc;
 

@@ -1,19 +1,27 @@
 //! A file that is being written, with datasets in chunks.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use trundle_hdf5::{ChunkCoder, NewChunk, stored_fill, superblock, write_chunk_index};
+use trundle_hdf5::{
+    ChunkCoder, ELEMENT_BYTES, HeapStrings, NewChunk, ReadAt, encoded_strings, stored_fill,
+    superblock, write_chunk_index,
+};
 
 use super::codecs::filters;
+use super::texts::FileTexts;
 use crate::chunked::{
     BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, counts, index_of, zeros,
 };
+use crate::lock::lock;
+use crate::skeleton::chunk_bytes;
 use crate::temporary_file::creating;
+use crate::texts::Texts;
 use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
 
 /// The bytes of the file before all chunks, followed by the decoded chunks.
@@ -48,14 +56,20 @@ struct Dataset {
     chunk: Vec<usize>,
     /// The fill value in the file's byte order.
     fill: Vec<u8>,
-    /// The file offset of the root of the chunk index.
+    /// The file offset of the root of the chunk index, or of contiguous data.
     root: u64,
+    /// The elements of contiguous strings, which are written at the end; `None` for chunks.
+    contiguous: Option<Mutex<Vec<u8>>>,
+    /// How strings of variable length are read back; `None` for other elements.
+    texts: Option<FileTexts>,
 }
 
 /// The bytes of a position: the offset and the size of a chunk. The offset of a chunk that was not stored is 0.
 const POSITION_BYTES: u64 = 16;
 
 const POSITIONS_AT_ONCE: u64 = 1 << 12;
+
+const HEAP_ALIGNMENT: u64 = 8;
 
 pub(crate) fn begin(
     file: File,
@@ -88,8 +102,9 @@ impl Dataset {
         tensor: &ChunkedTensor,
         first: u64,
     ) -> Result<Dataset, Problem> {
-        let filters = filters(tensor.codecs(), tensor.width).map_err(Problem::Unsupported)?;
-        let coder = ChunkCoder::new(&filters, tensor.width, tensor.bytes_of_chunk())?;
+        let width = if tensor.holds_texts { ELEMENT_BYTES } else { tensor.width };
+        let filters = filters(tensor.codecs(), width).map_err(Problem::Unsupported)?;
+        let coder = ChunkCoder::new(&filters, width, chunk_bytes(&tensor.chunk, width))?;
         Ok(Dataset {
             appended: Arc::clone(appended),
             coder,
@@ -98,6 +113,8 @@ impl Dataset {
             chunk: tensor.chunk.clone(),
             fill: stored_fill(&tensor.dtype, tensor.fill())?,
             root: tensor.index_offset,
+            contiguous: tensor.is_contiguous.then(Mutex::default),
+            texts: tensor.holds_texts.then(|| FileTexts::of_new_file(appended)),
         })
     }
 
@@ -127,12 +144,15 @@ impl Dataset {
         Ok(each.filter(|(_, offset, _)| *offset > 0))
     }
 
-    /// Writes the chunk index after all chunks.
+    /// Writes the chunk index after all chunks, or the elements of contiguous strings.
     fn write_index(&self) -> io::Result<()> {
+        let Appended { file, end, .. } = &*self.appended;
+        if let Some(elements) = &self.contiguous {
+            return file.write_all_at(&lock(elements), self.root);
+        }
         if self.count() == 0 {
             return Ok(());
         }
-        let Appended { file, end, .. } = &*self.appended;
         let chunk = |(number, offset, bytes)| NewChunk { at: self.begin_of(number), bytes, offset };
         let blocks = (0..self.count()).step_by(POSITIONS_AT_ONCE as usize);
         let chunks = blocks.flat_map(|first| {
@@ -146,7 +166,8 @@ impl Dataset {
         let chunk: Vec<u64> = self.chunk.iter().map(|size| *size as u64).collect();
         let ends = (self.root, end.load(Ordering::Relaxed));
         let mut write = |bytes: &[u8], offset: u64| file.write_all_at(bytes, offset);
-        let after = write_chunk_index(chunks, (&chunk, self.fill.len()), ends, &mut write)?;
+        let width = if self.texts.is_some() { ELEMENT_BYTES } else { self.fill.len() };
+        let after = write_chunk_index(chunks, (&chunk, width), ends, &mut write)?;
         end.store(after, Ordering::Relaxed);
         Ok(())
     }
@@ -158,14 +179,66 @@ impl Dataset {
     }
 }
 
+impl Dataset {
+    /// Stores the strings of a chunk, given by their numbers, in heaps. Returns the elements that refer to them.
+    fn elements(&self, texts: &FileTexts, numbers: &[u8]) -> io::Result<Vec<u8>> {
+        let table = texts.texts.table();
+        let strings = table.texts(numbers)?;
+        if let Some(text) = strings.iter().find(|text| text.contains(&0)) {
+            let text = String::from_utf8_lossy(text);
+            let why = format!("the string {text:?} contains NUL, where strings of HDF5 end");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let Appended { file, end, .. } = &*self.appended;
+        // Without heaps, the file must not end beyond its last byte.
+        let place = |bytes: u64| {
+            let after =
+                |end: u64| (bytes > 0).then(|| end.next_multiple_of(HEAP_ALIGNMENT) + bytes);
+            let before = end.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+            before.unwrap_or(0).next_multiple_of(HEAP_ALIGNMENT)
+        };
+        let (elements, heaps, address) = encoded_strings(&strings, place);
+        file.write_all_at(&heaps, address)?;
+        Ok(elements)
+    }
+}
+
+impl FileTexts {
+    fn of_new_file(appended: &Arc<Appended>) -> FileTexts {
+        let file: Arc<dyn ReadAt> = Arc::clone(appended) as _;
+        let strings = Arc::new(HeapStrings::of_new_file(Arc::clone(&file)));
+        FileTexts { file, strings, texts: Texts::shared() }
+    }
+}
+
+impl ReadAt for Appended {
+    fn bytes(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+}
+
 impl ChunkWriter for Dataset {
     fn write_chunk(&self, index: &[usize], bytes: &[u8]) -> io::Result<()> {
         // Readers fill a chunk that is not stored.
-        if bytes.chunks_exact(self.fill.len()).all(|element| element == self.fill) {
+        if self.contiguous.is_none()
+            && bytes.chunks_exact(self.fill.len()).all(|element| element == self.fill)
+        {
             return Ok(());
         }
         let Appended { file, end, positions } = &*self.appended;
-        let encoded = self.coder.encode(bytes)?;
+        let elements = match &self.texts {
+            Some(texts) => self.elements(texts, bytes)?.into(),
+            None => Cow::Borrowed(bytes),
+        };
+        if let Some(contiguous) = &self.contiguous {
+            *lock(contiguous) = elements.into_owned();
+            return Ok(());
+        }
+        let encoded = self.coder.encode(&elements)?;
         let offset = end.fetch_add(encoded.len() as u64, Ordering::Relaxed);
         file.write_all_at(&encoded, offset)?;
         let position = [offset, encoded.len() as u64].map(u64::to_le_bytes).concat();
@@ -179,6 +252,10 @@ impl ChunkWriter for Dataset {
         lens: &[usize],
         out: &mut [u8],
     ) -> io::Result<()> {
+        if let (Some(texts), Some(elements)) = (&self.texts, &self.contiguous) {
+            out.copy_from_slice(&texts.numbers(&lock(elements))?);
+            return Ok(());
+        }
         let number = self.number(index);
         let Some((_, offset, bytes)) = self.stored(number..number + 1)?.next() else {
             out.chunks_exact_mut(self.fill.len()).for_each(|to| to.copy_from_slice(&self.fill));
@@ -187,6 +264,10 @@ impl ChunkWriter for Dataset {
         let mut stored = zeros(bytes as usize)?;
         self.appended.file.read_exact_at(&mut stored, offset)?;
         let decoded = self.coder.decode(stored)?;
+        let decoded = match &self.texts {
+            Some(texts) => texts.numbers(&decoded)?,
+            None => decoded,
+        };
         let origin = vec![0; lens.len()];
         let from = BoxPosition { sizes: &self.chunk, at: &origin };
         let to = BoxPosition { sizes: lens, at: &origin };

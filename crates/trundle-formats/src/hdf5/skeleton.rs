@@ -1,7 +1,7 @@
 //! Makes the skeleton of a new file.
 
-use trundle_core::DType;
-use trundle_hdf5::{NewChunks, NewDataset, NewFile};
+use trundle_core::{DType, Width};
+use trundle_hdf5::{ELEMENT_BYTES, Filter, NewChunks, NewDataset, NewFile};
 
 use super::FORMAT;
 use super::codecs::filters;
@@ -9,6 +9,7 @@ use crate::chunked::{bytes_of_chunks, usable};
 use crate::names::check_relative;
 use crate::skeleton::{check_names, chunk_of, is_whole};
 use crate::stored_dtype::ByteOrder;
+use crate::texts::Texts;
 use crate::{
     AXES_KEY, ChunkFormat, ChunkedTensor, Codecs, Described, FileSkeleton, Problem, StoredDType,
     attributes,
@@ -58,6 +59,13 @@ fn skeleton(
     let mut between = file.metadata;
     let (in_chunks, contiguous): (Vec<usize>, Vec<usize>) =
         (0..tensors.len()).partition(|at| chunked[*at].is_some());
+    // The elements of contiguous strings have their place among the spans, but are written like a chunk.
+    let texts = in_chunks.iter().filter_map(|at| Some((file.data[*at], chunked[*at].as_ref()?)));
+    let texts = texts.filter(|(_, tensor)| tensor.is_contiguous);
+    let texts_end = texts.map(|(begin, tensor)| {
+        begin + (tensor.sizes.iter().product::<usize>() * ELEMENT_BYTES) as u64
+    });
+    let texts_end = texts_end.max().unwrap_or(0);
     for at in &contiguous {
         let room = file.data[*at] - skeleton.bytes() - between.len() as u64;
         between.resize(between.len() + room as usize, 0);
@@ -66,6 +74,8 @@ fn skeleton(
         }
         skeleton.push_data(tensors[*at].bytes()?)?;
     }
+    let left = texts_end.saturating_sub(skeleton.bytes() + between.len() as u64);
+    between.resize(between.len() + left as usize, 0);
     if !between.is_empty() {
         skeleton.push(between)?;
     }
@@ -80,8 +90,12 @@ fn skeleton(
 
 /// Returns the chunks of a dataset, if it has any.
 fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<ChunkedTensor>, Problem> {
-    let Some(NewChunks { chunk, .. }) = &dataset.chunks else { return Ok(None) };
-    let (sizes, chunk) = (tensor.shape.to_vec(), usable(chunk)?);
+    let (sizes, holds_texts) = (tensor.shape.to_vec(), tensor.element.holds_texts());
+    let chunk = match &dataset.chunks {
+        Some(NewChunks { chunk, .. }) => usable(chunk)?,
+        None if holds_texts => sizes.iter().map(|size| (*size).max(1)).collect(),
+        None => return Ok(None),
+    };
     let count = bytes_of_chunks(tensor.shape, &chunk, 1);
     let most = ChunkFormat::Hdf5.most_chunks();
     if let Some(count) = count.filter(|count| *count > most) {
@@ -103,6 +117,8 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
         undecoded: None,
         index_offset: 0,
         place: None,
+        is_contiguous: dataset.chunks.is_none(),
+        holds_texts,
     }))
 }
 
@@ -110,14 +126,21 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
 /// grow.
 fn chunks(tensor: &Described<'_>, max_sizes: &[u64]) -> Result<Option<NewChunks>, Problem> {
     let refused = |why: String| tensor.refused(FORMAT.name, why);
-    let (sizes, width) = (tensor.shape.sizes(), tensor.element.width().units());
+    let (sizes, width) = (tensor.shape.sizes(), stored_width(tensor.element));
     let codecs = tensor.codecs.filter(|codecs| !codecs.is_none());
     let filters =
         codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
     let most = ChunkFormat::Hdf5.default_chunk_bytes();
+    let holds_texts = tensor.element.holds_texts();
+    // HDF5 has no checksums of strings.
+    let is_allowed = |filter: &Filter| !holds_texts || *filter != Filter::Fletcher32;
+    let filters = filters.into_iter().filter(is_allowed).collect();
+    // The elements of contiguous strings are held in memory.
+    let is_long = holds_texts && tensor.bytes()? > most;
     let default = || codecs.map(|_| chunk_of(sizes, width, most));
     let chunk =
         tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
+    let chunk = chunk.or_else(|| is_long.then(|| chunk_of(sizes, width, most)));
     let Some(chunk) = chunk else { return Ok(None) };
     let fitted = chunk.iter().zip(sizes).enumerate().map(|(axis, (chunk, size))| {
         let size = (*size as u64).max(max_sizes.get(axis).copied().unwrap_or(0)).max(1);
@@ -130,6 +153,7 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
     let refused = |why: &str| tensor.refused(FORMAT.name, why);
     check_relative(tensor.name).map_err(|why| refused(&format!("its name {why}")))?;
     let element = tensor.element;
+    let bytes = tensor.shape.bytes(Width::Bytes(stored_width(element)))?;
     let dtype = type_name(element)
         .ok_or_else(|| refused(&format!("HDF5 has no elements of type {}", element.name())))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
@@ -138,18 +162,36 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
         path: tensor.name.to_owned(),
         shape: tensor.shape.iter().map(|size| *size as u64).collect(),
         dtype,
-        bytes: tensor.bytes()? as u64,
+        bytes: bytes as u64,
         chunks,
         max_sizes: annotations.max_sizes,
         dimension_names: annotations.dimension_names,
         dimension_lengths: annotations.dimension_lengths,
         attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
-        fill: annotations.fill,
+        fill: match annotations.fill {
+            Some(fill) if element.holds_texts() => Some(text(&fill)?),
+            fill => fill,
+        },
     })
+}
+
+/// Returns the string with a number.
+fn text(number: &[u8]) -> Result<Vec<u8>, Problem> {
+    let texts = Texts::shared();
+    let text = texts.table().texts(number).map_err(Problem::writing)?.concat();
+    Ok(text)
+}
+
+/// Returns the width of an element in the file.
+fn stored_width(element: &StoredDType) -> usize {
+    if element.holds_texts() { ELEMENT_BYTES } else { element.width().units() }
 }
 
 /// Returns the name of an element type in HDF5, if there is one.
 fn type_name(element: &StoredDType) -> Option<String> {
+    if element.holds_texts() {
+        return Some(element.name().to_owned());
+    }
     let dtype = element.dtype();
     let descr = element.descr().trim_matches('\'');
     if let DType::Bytes(_) = dtype {

@@ -1,19 +1,22 @@
 //! Reads the arrays of a store as tensors.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Number, Value};
 use trundle_core::{DType, Shape};
 use trundle_json::FILL_VALUE;
-use trundle_zarr::{Object, Store, UndecodedArray, ZarrArray};
+use trundle_zarr::{Object, Store, TextArray, UndecodedArray, ZarrArray};
 
 use super::codecs;
+use super::texts::ZarrTexts;
 use crate::chunked::{
     self, ChunkedArray, Chunks, StoredChunk, bytes_of_chunks, copy_all, too_large, usable,
 };
 use crate::contents::{Contents, Listing};
 use crate::ngff;
+use crate::texts::Texts;
 use crate::{
     Annotations, Blob, EncodedChunk, Format, Header, Problem, Progress, StoredDType, TensorHint,
     UndecodedTensor, Unreadable, attributes,
@@ -72,17 +75,33 @@ impl Arrays {
                 }
             }
         }
-        let mut undecoded = Vec::new();
+        let (mut undecoded, mut names_of_texts) = (Vec::new(), BTreeSet::new());
+        let decodes_texts = !hint.copies_texts || headers.is_empty();
         for mut array in sealed {
             array.dimension_names =
                 axis_names(&array.path, &array.dimension_names, array.shape.len());
+            let texts = TextArray::of(&array);
+            let holds_texts = texts.is_ok();
+            if let (Ok(texts), true) = (texts, decodes_texts) {
+                let unread = lost_mask(&array, &name(&array.path));
+                let texts = ZarrTexts::new(texts, Texts::shared()).map_err(Problem::reading)?;
+                if let Ok((header, end)) = texts.header(name(&array.path), begin, unread) {
+                    names_of_texts.insert(header.name.clone());
+                    headers.push(header);
+                    arrays.push((begin, Box::new(texts)));
+                    begin = end;
+                    continue;
+                }
+            }
             // An array that is too large for one sequence of bytes remains unreadable.
             if let Ok((header, end)) = undecoded_header(&array, name(&array.path), begin) {
-                undecoded.push(UndecodedTensor { header, document: array.document.clone() });
+                let document = array.document.clone();
+                undecoded.push(UndecodedTensor { header, document, holds_texts });
                 arrays.push((begin, Box::new(array)));
                 begin = end;
             }
         }
+        unreadable.retain(|tensor: &Unreadable| !names_of_texts.contains(&tensor.name));
         if headers.is_empty() {
             return Err(match unreadable.pop() {
                 None => Problem::unsupported("holds no array"),
@@ -140,11 +159,10 @@ fn undecoded_header(
         .and_then(|bytes| bytes.checked_add(begin))
         .filter(|end| *end <= i64::MAX as u64)
         .ok_or_else(too_large)?;
-    let unread = array.loses_mask.then(|| format!("fill value of {name} as missing elements"));
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
         fill: Some(vec![0]),
-        unread: unread.into_iter().collect(),
+        unread: lost_mask(array, &name),
         ..Annotations::default()
     };
     let encoding = codecs::encoding(&[], None, None, 1);
@@ -155,6 +173,12 @@ fn undecoded_header(
         ..Header::row_major(name, element, shape, Some(begin))?
     };
     Ok((header, end))
+}
+
+/// Describes the metadata that an output loses if it does not say that the fill value stands for missing elements.
+fn lost_mask(array: &UndecodedArray, name: &str) -> Vec<String> {
+    let lost = array.loses_mask.then(|| format!("fill value of {name} as missing elements"));
+    lost.into_iter().collect()
 }
 
 /// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written, which uses the fill value as

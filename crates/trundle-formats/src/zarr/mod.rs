@@ -8,6 +8,7 @@ mod arrays;
 mod codecs;
 mod new_store;
 mod skeleton;
+mod texts;
 pub(crate) mod zip;
 
 use std::io;

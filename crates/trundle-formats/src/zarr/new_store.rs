@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use trundle_zarr::{
-    ArrayWriter, Error, Folder, NewArray, NewShape, Object, ObjectStore, UndecodedArray, ZarrArray,
-    create_groups, reshaped,
+    ArrayWriter, Error, Folder, NewArray, NewShape, Object, ObjectStore, TextArray, UndecodedArray,
+    ZarrArray, create_groups, reshaped,
 };
 
 use super::codecs;
+use super::texts::ZarrTexts;
 use crate::addition::{CHUNKS, Changed, Record};
 use crate::chunked::{
     BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, part_of_chunk, read_box, zeros,
@@ -18,6 +19,7 @@ use crate::format::NewFolder;
 use crate::lock::lock;
 use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
+use crate::texts::Texts;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Place, Problem, Shown, attributes};
 
 /// The decoded shards or chunks of all arrays, one after the other.
@@ -51,6 +53,8 @@ struct Part {
 enum Writer {
     /// Encodes chunks, or copies encoded ones.
     Encoding(Box<ArrayWriter>),
+    /// Encodes chunks of strings, or copies encoded ones.
+    OfTexts(Box<TextArray>, Arc<Texts>),
     /// Only copies encoded chunks.
     Copying(Box<UndecodedArray>),
     /// Only reads the encoded chunks of an existing array, which are compared.
@@ -105,8 +109,9 @@ impl NewStore {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
-            let (undecoded, new): (Vec<_>, Vec<_>) =
-                skeleton.chunked().partition(|tensor| tensor.undecoded.is_some());
+            let (undecoded, new): (Vec<_>, Vec<_>) = skeleton
+                .chunked()
+                .partition(|tensor| tensor.undecoded.is_some() || tensor.holds_texts);
             let undecoded =
                 undecoded.into_iter().filter_map(|tensor| undecoded_array(&objects, tensor));
             let undecoded = undecoded.collect::<Result<Vec<_>, _>>().map_err(written)?;
@@ -175,7 +180,11 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         chunk: long(&tensor.chunk),
         shard: tensor.shard.as_deref().map(long),
         order: tensor.order.clone().unwrap_or_else(|| (0..tensor.sizes.len()).collect()),
-        codecs: codecs::to_metadata(&tensor.codecs, tensor.width),
+        // Strings do not have a fixed width.
+        codecs: codecs::to_metadata(
+            &tensor.codecs,
+            if tensor.holds_texts { 1 } else { tensor.width },
+        ),
         dtype: tensor.dtype.clone(),
         dimension_names: tensor.annotations.dimension_names.clone(),
         attributes: attributes::of_text(&tensor.annotations.attributes),
@@ -183,13 +192,26 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     }
 }
 
-/// Returns the array of a tensor that is copied without decoding; `None` for other tensors.
+/// Returns the array of a tensor that is copied without decoding, or that consists of strings; `None` for other tensors.
 fn undecoded_array(
     objects: &Arc<dyn ObjectStore>,
     tensor: &ChunkedTensor,
 ) -> Option<Result<UndecodedArray, Error>> {
-    let document = tensor.undecoded.clone()?;
+    let document = match &tensor.undecoded {
+        None if tensor.holds_texts => match fill_text(tensor) {
+            Ok(fill) => TextArray::document(&new_array(tensor), &fill),
+            Err(error) => return Some(Err(error.into())),
+        },
+        undecoded => undecoded.clone()?,
+    };
     Some(UndecodedArray::new(objects, &tensor.path, document))
+}
+
+/// Returns the fill value of an array of strings.
+fn fill_text(tensor: &ChunkedTensor) -> io::Result<String> {
+    let texts = Texts::shared();
+    let text = texts.table().texts(&tensor.fill())?.concat();
+    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Returns the metadata of a store that an addition changes.
@@ -290,7 +312,10 @@ impl Writer {
             if is_new {
                 array.create()?;
             }
-            return Ok(Writer::Copying(Box::new(array)));
+            return Ok(match tensor.holds_texts {
+                true => Writer::OfTexts(Box::new(TextArray::of(&array)?), Texts::shared()),
+                false => Writer::Copying(Box::new(array)),
+            });
         }
         let writer = match is_new {
             true => ArrayWriter::create(objects, &new_array(tensor)),
@@ -315,7 +340,9 @@ impl Array {
     fn encoder(&self) -> io::Result<&ArrayWriter> {
         match &self.writer {
             Writer::Encoding(writer) => Ok(writer),
-            Writer::Copying(_) | Writer::Comparing(_) => Err(io::ErrorKind::Unsupported.into()),
+            Writer::OfTexts(..) | Writer::Copying(_) | Writer::Comparing(_) => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
         }
     }
 
@@ -330,6 +357,21 @@ impl Array {
     }
 }
 
+/// Writes a chunk of strings, given by their numbers. Readers fill a chunk of only fill values.
+fn write_texts(
+    array: &TextArray,
+    texts: &Texts,
+    index: &[usize],
+    numbers: &[u8],
+) -> io::Result<Option<(String, u64)>> {
+    let table = texts.table();
+    let chunk = table.texts(numbers)?;
+    match chunk.iter().all(|text| *text == array.fill.as_bytes()) {
+        true => Ok(None),
+        false => Ok(Some(array.write_chunk(&long(index), &chunk)?)),
+    }
+}
+
 impl ChunkWriter for Array {
     fn write_chunk(&self, index: &[usize], bytes: &[u8]) -> io::Result<()> {
         if let Some(part @ Part { place, existing: Some(array), .. }) = &self.part
@@ -337,7 +379,10 @@ impl ChunkWriter for Array {
         {
             return part.compare(array, index, bytes);
         }
-        let written = self.encoder()?.write(&long(index), bytes)?;
+        let written = match &self.writer {
+            Writer::OfTexts(array, texts) => write_texts(array, texts, index, bytes)?,
+            _ => self.encoder()?.write(&long(index), bytes)?,
+        };
         if let (Some((path, bytes)), Some(shared)) = (written, &self.shared) {
             shared.note(path, bytes);
         }
@@ -357,6 +402,10 @@ impl ChunkWriter for Array {
             }
             Some(part) => return part.read(&*self.written()?, index, out),
             None => {}
+        }
+        if let Writer::OfTexts(array, texts) = &self.writer {
+            let array = ZarrTexts::new((**array).clone(), Arc::clone(texts))?;
+            return read_box(&array, (&long(index), 0), lens, out);
         }
         let written = self.written()?;
         // `written` reads the chunks within a shard one at a time.
@@ -399,6 +448,9 @@ impl Blob for NewStore {
         let array = &self.chunks.array(tensor).writer;
         let written = match &array.writer {
             Writer::Encoding(writer) => writer.write_encoded(&long(index), chunk),
+            Writer::OfTexts(texts, _) => {
+                texts.array.write_encoded(&long(index), chunk).map_err(Error::from)
+            }
             Writer::Copying(array) => array.write_encoded(&long(index), chunk).map_err(Error::from),
             Writer::Comparing(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
@@ -417,7 +469,7 @@ impl Blob for NewStore {
             Writer::Copying(array) | Writer::Comparing(array) => {
                 Ok(array.encoded(&long(index))?.map(EncodedChunk::from))
             }
-            Writer::Encoding(_) => Err(io::ErrorKind::Unsupported.into()),
+            Writer::Encoding(_) | Writer::OfTexts(..) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

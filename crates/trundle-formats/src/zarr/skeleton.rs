@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trundle_core::DType;
-use trundle_zarr::MOST_ARRAYS;
+use trundle_zarr::{MOST_ARRAYS, NewArray};
 
 use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
@@ -60,10 +60,16 @@ pub(super) fn skeleton(
             all.extend(attributes::of_text(&chunked.annotations.attributes));
             chunked.annotations.attributes = attributes::to_text(&all);
         }
-        new_array(&chunked).check().map_err(|error| tensor.refused(NAME, error.to_string()))?;
+        checked(&chunked).check().map_err(|error| tensor.refused(NAME, error.to_string()))?;
         skeleton.push_chunked(chunked)?;
     }
     Ok(skeleton)
+}
+
+/// Returns the array to check. The numbers of strings are checked instead of the strings.
+fn checked(tensor: &ChunkedTensor) -> NewArray {
+    let new = new_array(tensor);
+    if tensor.holds_texts { NewArray { dtype: "uint64".to_owned(), ..new } } else { new }
 }
 
 fn is_group(path: &str) -> bool {
@@ -107,6 +113,10 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
 
 fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Problem> {
     let element = tensor.element;
+    if element.holds_texts() && tensor.chunk_order.is_some() {
+        let why = "strings of variable length are not written in another order of axes";
+        return Err(tensor.refused(NAME, why));
+    }
     let dtype = type_name(element).ok_or_else(|| {
         tensor.refused(NAME, format!("Zarr has no elements of type {}", element.name()))
     })?;
@@ -117,7 +127,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         (None, Some(shard)) => part_of(shard, width),
         (None, None) => chunk_of(&sizes, width, ChunkFormat::Zarr.default_chunk_bytes()),
     };
-    let shard = tensor.shard.map(<[usize]>::to_vec);
+    let shard = tensor.shard.filter(|_| !element.holds_texts()).map(<[usize]>::to_vec);
     let is_empty = sizes.contains(&0);
     let many =
         sizes.iter().zip(&chunk).position(|(size, chunk)| size.div_ceil(*chunk) > MOST_CHUNKS);
@@ -150,6 +160,8 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         undecoded,
         index_offset: 0,
         place: tensor.place.cloned(),
+        is_contiguous: false,
+        holds_texts: element.holds_texts(),
     })
 }
 
@@ -157,6 +169,9 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
 fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
     let of_numpy = element.descr().trim_matches('\'');
+    if element.holds_texts() {
+        return Some("string".to_owned());
+    }
     if ["<U", "<M8", "<m8"].iter().any(|kind| of_numpy.starts_with(kind)) {
         return Some(of_numpy.to_owned());
     }

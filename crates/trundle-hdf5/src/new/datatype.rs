@@ -4,7 +4,8 @@ use serde_json::{Number, Value};
 
 use super::attribute::Encoded;
 use super::encode::{Encoder, dataspace};
-use crate::datatype::{Class, Datatype, Float};
+use super::heap::ELEMENT_BYTES;
+use crate::datatype::{ASCII_STRING, Class, Datatype, Float, STRING};
 use crate::error::Error;
 
 #[derive(Clone, Debug)]
@@ -15,11 +16,19 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Returns the type of a name in numpy's notation, or of `bf16`.
+    /// Returns the type of a name in numpy's notation, of `bf16`, or of strings of variable length.
     ///
     /// # Errors
     /// If HDF5 has no such type.
     pub(super) fn named(name: &str) -> Result<Element, Error> {
+        if [STRING, ASCII_STRING].contains(&name) {
+            let datatype = Datatype { width: ELEMENT_BYTES, class: Class::VarString };
+            let mut encoded = encoded(&datatype);
+            if name == ASCII_STRING {
+                encoded[2] = 0;
+            }
+            return Ok(Element { width: ELEMENT_BYTES, encoded, datatype });
+        }
         let none = || Error::unsupported(format!("HDF5 has no elements of type {name}"));
         let (is_big, kind, width) = match name {
             "bf16" => (false, 'B', 2),
@@ -51,6 +60,11 @@ impl Element {
         }
         let datatype = Datatype { width, class };
         Ok(Element { width, encoded: encoded(&datatype), datatype })
+    }
+
+    /// Returns whether elements are strings of variable length.
+    pub(super) fn is_string(&self) -> bool {
+        self.datatype.class == Class::VarString
     }
 
     pub(super) fn stored(&self, little: Vec<u8>) -> Vec<u8> {

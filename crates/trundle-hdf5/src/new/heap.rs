@@ -9,7 +9,7 @@ const MOST_OBJECTS: usize = 1 << 15;
 const MOST_BYTES: usize = 1 << 20;
 
 /// The bytes of a reference to an object in a heap: length, address and index.
-pub(crate) const ELEMENT_BYTES: usize = 16;
+pub const ELEMENT_BYTES: usize = 16;
 
 /// The bytes of the header of a heap, and of an object in it.
 const HEAD_BYTES: usize = 16;
@@ -68,4 +68,28 @@ impl Heap<'_> {
         });
         finished.collect()
     }
+}
+
+/// Encodes strings as elements of variable length. `place` returns the address for heaps of a number of bytes. Returns
+/// the elements, the heaps and their address.
+pub fn encoded_strings(
+    strings: &[&[u8]],
+    place: impl FnOnce(u64) -> u64,
+) -> (Vec<u8>, Vec<u8>, u64) {
+    let encode = |addresses: &[u64]| {
+        let mut heap = Heap::new(addresses, false, false);
+        let elements: Vec<u8> =
+            strings.iter().flat_map(|text| heap.add(text, text.len())).collect();
+        (elements, heap.finish())
+    };
+    // The lengths of the heaps do not depend on their addresses.
+    let lengths: Vec<u64> = encode(&[]).1.iter().map(|heap| heap.len() as u64).collect();
+    let address = place(lengths.iter().sum());
+    let addresses = lengths.iter().scan(address, |next, length| {
+        let own = *next;
+        *next += length;
+        Some(own)
+    });
+    let (elements, heaps) = encode(&addresses.collect::<Vec<u64>>());
+    (elements, heaps.concat(), address)
 }

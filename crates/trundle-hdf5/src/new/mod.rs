@@ -25,8 +25,8 @@ use self::attribute::{Encoded, encoded_attributes, message};
 use self::chunk_index::node_bytes;
 pub use self::chunk_index::{NewChunk, write_chunk_index};
 use self::encode::{Encoder, UNDEFINED, object_header};
-pub(crate) use self::heap::ELEMENT_BYTES;
 use self::heap::Heap;
+pub use self::heap::{ELEMENT_BYTES, encoded_strings};
 use self::scales::{Scales, leave_names_to_dimensions};
 use self::tree::Tree;
 use crate::SIGNATURE;
@@ -46,7 +46,8 @@ pub struct NewDataset {
     pub path: String,
     /// The sizes of the axes.
     pub shape: Vec<u64>,
-    /// The element type in numpy's notation, such as `>f4`, or `bf16`.
+    /// The element type in numpy's notation, such as `>f4`, `bf16`, [`STRING`](crate::STRING) or
+    /// [`ASCII_STRING`](crate::ASCII_STRING).
     pub dtype: String,
     /// The size of the data in bytes.
     pub bytes: u64,
@@ -60,7 +61,7 @@ pub struct NewDataset {
     pub dimension_lengths: Vec<u64>,
     /// The attributes.
     pub attributes: Attributes,
-    /// The little-endian bytes of the fill value, if there is one.
+    /// The little-endian bytes of the fill value, if there is one; for strings of variable length, the string.
     pub fill: Option<Vec<u8>>,
 }
 
@@ -330,8 +331,11 @@ fn dataset(
     // Version 2; space is allocated late (2), or for each chunk when it is written (3); the fill value is written only
     // if the user has set it (2); a value is defined (1).
     let mut fill = Encoder::default();
-    let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
-    let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();
+    let value = match &dataset.fill {
+        Some(text) if element.is_string() => heap.add(text, text.len()),
+        Some(fill) if fill.len() == element.width => element.stored(fill.clone()),
+        _ => Vec::new(),
+    };
     let allocated = if dataset.chunks.is_some() { 3 } else { 2 };
     fill.u8(2).u8(allocated).u8(2).u8(1).u32(value.len() as u32).bytes(&value);
     let mut messages = vec![

@@ -1,0 +1,257 @@
+//! Strings of variable length, which are moved, joined, split and converted like numbers.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Workdir;
+use crate::refusals::refused;
+use crate::zarr::{metadata, plain};
+
+const SHAPE: [usize; 2] = [3, 4];
+
+fn write(root: &Path, key: &str, bytes: &[u8]) {
+    let path = root.join(key);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// Encodes strings like the codec `vlen-utf8`.
+fn encoded<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
+    let mut bytes = (texts.len() as u32).to_le_bytes().to_vec();
+    for text in texts.iter().map(AsRef::as_ref) {
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text);
+    }
+    bytes
+}
+
+fn decoded(mut bytes: &[u8]) -> Vec<String> {
+    let number = |bytes: &mut &[u8]| {
+        let (number, rest) = bytes.split_first_chunk().unwrap();
+        *bytes = rest;
+        u32::from_le_bytes(*number) as usize
+    };
+    let count = number(&mut bytes);
+    let texts = (0..count).map(|_| {
+        let length = number(&mut bytes);
+        let (text, rest) = bytes.split_at(length);
+        bytes = rest;
+        String::from_utf8(text.to_vec()).unwrap()
+    });
+    let texts = texts.collect();
+    assert!(bytes.is_empty());
+    texts
+}
+
+/// The string that goes with a number. The string of 0 is empty.
+fn text_of(number: u16) -> String {
+    "né".repeat(usize::from(number))
+}
+
+/// Writes `v(y, x)` with the numbers 0 to 11 and `s(y, x)` with their strings, in chunks of [2, 3], and `y(y)`.
+fn write_group(root: &Path) {
+    let group = json!({ "zarr_format": 3, "node_type": "group" });
+    write(root, "zarr.json", group.to_string().as_bytes());
+    let names = json!(["y", "x"]);
+    let mut v = metadata(&SHAPE, &SHAPE, &plain());
+    (v["dimension_names"], v["fill_value"]) = (names.clone(), json!(0));
+    write(root, "v/zarr.json", v.to_string().as_bytes());
+    let numbers: Vec<u8> = (0..12).flat_map(u16::to_le_bytes).collect();
+    write(root, "v/c/0/0", &numbers);
+    let of_strings = |shape: &[usize], chunk: &[usize], names: &Value| {
+        let mut own = metadata(shape, chunk, &json!([{ "name": "vlen-utf8" }]));
+        (own["data_type"], own["fill_value"]) = (json!("string"), json!(""));
+        (own["dimension_names"], own["attributes"]) = (names.clone(), json!({ "units": "é" }));
+        own.to_string()
+    };
+    write(root, "s/zarr.json", of_strings(&SHAPE, &[2, 3], &names).as_bytes());
+    for (row, column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let at = (0..2).flat_map(|y| (0..3).map(move |x| (2 * row + y, 3 * column + x)));
+        // Elements beyond the array are arbitrary.
+        let text = |(y, x): (u16, u16)| match y < 3 && x < 4 {
+            true => text_of(4 * y + x),
+            false => "beyond".to_owned(),
+        };
+        write(root, &format!("s/c/{row}/{column}"), &encoded(&at.map(text).collect::<Vec<_>>()));
+    }
+    write(root, "y/zarr.json", of_strings(&[3], &[3], &json!(["y"])).as_bytes());
+    write(root, "y/c/0", &encoded(&["Oslo", "", "Żnin"]));
+}
+
+fn dir() -> Workdir {
+    let dir = Workdir::new();
+    write_group(&dir.path("g.zarr"));
+    dir
+}
+
+/// Returns the strings of a tensor of a file.
+fn strings(dir: &Workdir, file: &str, tensor: &str) -> Vec<String> {
+    let rank = if tensor == "y" { 1 } else { 2 };
+    let chunks: Vec<&str> = vec!["-1"; rank];
+    let args = format!("convert {file} --tensor {tensor} --only -o s.zarr --force --codec none");
+    dir.run(&format!("{args} --chunks {} --quiet", chunks.join(","))).done();
+    decoded(&dir.read(&format!("s.zarr/{tensor}/c{}", "/0".repeat(rank))))
+}
+
+fn numbers(dir: &Workdir, file: &str) -> Vec<u16> {
+    dir.run(&format!("convert {file} --tensor v --only -o v.bin --to raw --force --quiet")).done();
+    let bytes = dir.read("v.bin");
+    bytes.chunks(2).map(|two| u16::from_le_bytes(two.try_into().unwrap())).collect()
+}
+
+#[test]
+fn strings_move_like_numbers() {
+    let dir = dir();
+    for chain in [
+        "flip(axes=[1])",
+        "roll(shift=[1,-5], axes=[0,1])",
+        "transpose(1, 0) | flip(axes=[0])",
+        "slice(starts=[1], stops=[3], axes=[1])",
+        "take(indices=[2, 0, 0], axis=0)",
+        "pad([[1, 0], [0, 2]])",
+        "tile(2, 1)",
+    ] {
+        for (output, more) in [
+            ("o.zarr", ""),
+            ("o.zarr", "--chunks 1,-1 --codec zstd:1"),
+            ("o.h5", ""),
+            ("o.nc", "--chunks 2,2 --codec deflate:1:shuffle"),
+        ] {
+            let args = format!("apply g.zarr '{chain}' --tensor [sv] --only -o {output} {more}");
+            dir.run(&format!("{args} --verify --force --max-mem 1M")).done();
+            let expected: Vec<String> = numbers(&dir, output).into_iter().map(text_of).collect();
+            assert_eq!(strings(&dir, output, "s"), expected, "{chain} {output}");
+        }
+    }
+}
+
+#[test]
+fn named_axes_move_their_strings_between_formats() {
+    let dir = dir();
+    dir.run("convert g.zarr -o g.nc --verify").done();
+    dir.run("convert g.nc -o again.zarr --verify").done();
+    for file in ["g.zarr", "g.nc", "again.zarr"] {
+        dir.run(&format!("cmp g.zarr {file}")).done();
+        dir.run(&format!("flip {file} --dims y -o o.nc --force --verify")).done();
+        assert_eq!(strings(&dir, "o.nc", "y"), ["Żnin", "", "Oslo"]);
+        let run = dir.run("cmp g.zarr o.nc");
+        let said = run.text();
+        assert!(said.contains("the first at [0]: \"Oslo\" and \"Żnin\""), "{run:?}");
+    }
+    let info = dir.run("info g.nc").done().text();
+    assert!(info.contains("  s  string  [3, 4] (y, x)  chunks of [2, 3], codec none\n"), "{info}");
+    let json = dir.run("info again.zarr --json").done().json();
+    let of = |name: &str| json["tensors"].as_array().unwrap().iter().find(|it| it["name"] == name);
+    assert_eq!(of("s").unwrap()["dtype"], "string");
+    let document = dir.read("again.zarr/s/zarr.json");
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert_eq!(
+        [&document["data_type"], &document["fill_value"], &document["attributes"]["units"]],
+        [&json!("string"), &json!(""), &json!("é")]
+    );
+    assert_eq!(document["codecs"][0]["name"], "vlen-utf8");
+    assert_eq!(document["codecs"][1]["name"], "zstd");
+    let group: Value = serde_json::from_slice(&dir.read("again.zarr/zarr.json")).unwrap();
+    assert_eq!(group["consolidated_metadata"]["metadata"]["s"], document);
+}
+
+#[test]
+fn strings_are_joined_and_split() {
+    let dir = dir();
+    dir.run("convert g.zarr -o g.nc").done();
+    for (one, other) in [("g.zarr", "g.zarr"), ("g.nc", "g.zarr"), ("g.nc", "g.nc")] {
+        dir.run(&format!("concat {one} {other} --dim y -o o.zarr --force --verify")).done();
+        let expected = ["Oslo", "", "Żnin", "Oslo", "", "Żnin"];
+        assert_eq!(strings(&dir, "o.zarr", "y"), expected);
+        dir.run(&format!("concat {one} {other} --dim x -o o.nc --force --verify")).done();
+        assert_eq!(strings(&dir, "o.nc", "y"), expected[..3]);
+        dir.run(&format!("split {one} --dim y --sizes 1,2 -o p{{}}.zarr --force --verify")).done();
+        assert_eq!(strings(&dir, "p0.zarr", "y"), ["Oslo"]);
+        assert_eq!(strings(&dir, "p1.zarr", "y"), ["", "Żnin"]);
+    }
+    dir.run("flip g.nc --dims y -o f.nc").done();
+    let differs = "f.nc: \"y\" differs from g.nc and does not have the joined axis";
+    refused(&dir, &[("concat g.nc f.nc --dim x -o x.nc", 3, differs)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn tasks_move_strings() {
+    let dir = dir();
+    let plan = "plan flip g.zarr --dims y -o o.zarr --tasks p.json --json --task-size 4K";
+    let tasks = dir.run(plan).done().json()["tasks"].as_u64().unwrap();
+    (0..tasks).for_each(|task| drop(dir.run(&format!("task p.json {task}")).done()));
+    dir.run("finish p.json").done();
+    assert_eq!(strings(&dir, "o.zarr", "y"), ["Żnin", "", "Oslo"]);
+}
+
+#[test]
+fn strings_are_refused_where_they_have_no_place() {
+    let dir = dir();
+    dir.run("convert g.zarr -o g.nc").done();
+    refused(
+        &dir,
+        &[
+            ("convert g.zarr -o o.npz", 2, "cannot hold tensor \"s\""),
+            ("convert g.zarr --tensor y --only -o o.npy", 2, "cannot hold tensor \"y\""),
+            ("convert g.nc --tensor y --only -o o.bin", 3, "cannot hold tensor \"y\""),
+            (
+                "transpose g.zarr --order 1,0 --tensor s --only -o o.zarr --metadata-only",
+                2,
+                "order of axes",
+            ),
+            ("view g.zarr --tensor y", 3, "string"),
+        ],
+    );
+    fs::rename(dir.path("g.zarr"), dir.path("t.zarr")).unwrap();
+    refused(
+        &dir,
+        &[(
+            "convert g.nc -o t.zarr --append y",
+            3,
+            "t.zarr: \"s\" has strings of variable length[..]hint: --only",
+        )],
+    );
+    // A file that holds one tensor needs no choice if the others are strings.
+    dir.run("convert g.nc -o v.npy").done();
+}
+
+#[test]
+fn damaged_strings_are_refused() {
+    let dir = dir();
+    let good = dir.read("g.zarr/y/c/0");
+    let long = [&good[..4], &u32::MAX.to_le_bytes(), &good[8..]].concat();
+    for (bytes, said) in [
+        (&b"abc"[..], "ends within a string"),
+        (&good[..good.len() - 1], "ends within a string"),
+        (&[&good[..], b"x"].concat(), "has 1 bytes after its strings"),
+        (&encoded(&["a"; 4]), "has 4 strings, not 3"),
+        (&long, "ends within a string"),
+    ] {
+        dir.write("g.zarr/y/c/0", bytes);
+        refused(&dir, &[("flip g.zarr --dims y -o o.zarr", 3, said)]);
+    }
+    dir.write("g.zarr/y/c/0", &encoded(&[&b"\xff"[..], b"a", b"b"]));
+    refused(&dir, &[("flip g.zarr --dims y -o o.zarr", 3, "is not valid UTF-8")]);
+    // HDF5 keeps every string that has no NUL.
+    dir.run("flip g.zarr --dims y -o o.h5").done();
+    dir.run("flip o.h5 --dims y -o p.h5").done();
+    dir.run("cmp g.zarr p.h5").done();
+    dir.write("g.zarr/y/c/0", &encoded(&["a\0b", "a", "b"]));
+    refused(&dir, &[("flip g.zarr --dims y -o x.h5", 3, "contains NUL")]);
+}
+
+#[test]
+fn the_memory_for_strings_is_limited() {
+    let dir = dir();
+    let texts = ["a", "b", "c"].map(|text| text.repeat(400_000));
+    dir.write("g.zarr/y/c/0", &encoded(&texts));
+    dir.run("flip g.zarr --dims y -o o.h5 --max-mem 64M --verify").done();
+    dir.run("convert o.h5 -o o.zarr --max-mem 64M").done();
+    let said = "take more than[..]use a larger --max-mem";
+    refused(&dir, &[("flip g.zarr --dims y -o x.zarr --max-mem 8M", 3, "use a larger --max-mem")]);
+    refused(&dir, &[("flip o.h5 --dims y -o x.zarr --max-mem 8M", 1, said)]);
+    dir.run("convert g.zarr -o y.zarr --max-mem 8M").done();
+}

@@ -1,0 +1,161 @@
+//! The strings of variable length that this process has read.
+//!
+//! Such strings do not have a fixed width, so trundle moves their numbers instead: elements of 8 bytes. All files that
+//! are open in the process share one table of strings, so equal strings have equal numbers. The number of a string is
+//! its hash, and so the same in every process. The empty string has the number 0.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use crate::error::in_bytes;
+use crate::lock::lock;
+
+/// The width of the number of a string in bytes.
+pub(crate) const NUMBER_BYTES: usize = size_of::<u64>();
+
+/// The memory of a string in the table in bytes, in addition to the string.
+const ENTRY_BYTES: u64 = 96;
+
+/// The part of the memory for strings that the strings of one chunk may take. The rest is for the table and for copies
+/// of the chunk.
+const OF_CHUNK: u64 = 8;
+
+/// The memory for strings in bytes.
+static MEMORY: AtomicU64 = AtomicU64::new(1 << 30);
+
+/// Limits the memory for strings of variable length (default: 1 GiB). All open files of the process share it.
+pub fn use_text_memory(bytes: u64) {
+    MEMORY.store(bytes, Ordering::Relaxed);
+}
+
+/// The table of all strings.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Mutex<Table>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    texts: HashMap<u64, Box<[u8]>>,
+    bytes: u64,
+}
+
+impl Texts {
+    /// Returns the table that all open files share. The last of them frees it.
+    pub(crate) fn shared() -> Arc<Texts> {
+        static SHARED: Mutex<Weak<Texts>> = Mutex::new(Weak::new());
+        let mut shared = lock(&SHARED);
+        shared.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(Texts::default());
+            *shared = Arc::downgrade(&new);
+            new
+        })
+    }
+
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.0)
+    }
+
+    /// Returns the most bytes of the strings of a chunk.
+    pub(crate) fn most_of_chunk() -> u64 {
+        MEMORY.load(Ordering::Relaxed) / OF_CHUNK
+    }
+}
+
+impl Table {
+    /// Returns the number of a string, and adds the string to the table if it is new.
+    ///
+    /// # Errors
+    /// If the table would exceed the memory for strings.
+    pub(crate) fn number(&mut self, text: &[u8]) -> io::Result<u64> {
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text);
+        let mut number = hasher.finish().max(1);
+        while let Some(known) = self.texts.get(&number) {
+            if **known == *text {
+                return Ok(number);
+            }
+            // Two strings have the same hash.
+            number = number.wrapping_add(1).max(1);
+        }
+        let bytes = self.bytes.saturating_add(text.len() as u64 + ENTRY_BYTES);
+        check(bytes, MEMORY.load(Ordering::Relaxed) / 2, "the strings of variable length")?;
+        self.bytes = bytes;
+        self.texts.insert(number, text.into());
+        Ok(number)
+    }
+
+    /// Returns the string with this number.
+    ///
+    /// # Errors
+    /// If the process has not read it.
+    pub(crate) fn text(&self, number: u64) -> io::Result<&[u8]> {
+        if number == 0 {
+            return Ok(&[]);
+        }
+        let unknown = || io::Error::other("a string of variable length is unknown in this process");
+        self.texts.get(&number).map(|text| &**text).ok_or_else(unknown)
+    }
+
+    /// Returns the strings of a chunk, given by the bytes of their numbers.
+    ///
+    /// # Errors
+    /// If a number is unknown, or the strings are too long for the memory.
+    pub(crate) fn texts(&self, numbers: &[u8]) -> io::Result<Vec<&[u8]>> {
+        let numbers = numbers.as_chunks().0.iter();
+        let texts = numbers.map(|number| self.text(u64::from_le_bytes(*number)));
+        let texts = texts.collect::<io::Result<Vec<&[u8]>>>()?;
+        let bytes = texts.iter().map(|text| (text.len() + size_of::<&[u8]>()) as u64).sum();
+        check(bytes, Texts::most_of_chunk(), "the strings of a chunk")?;
+        Ok(texts)
+    }
+}
+
+fn check(bytes: u64, most: u64, what: &str) -> io::Result<()> {
+    match bytes <= most {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!("{what} take more than {}: use a larger --max-mem", in_bytes(most)),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_have_one_number() {
+        let mut table = Table::default();
+        let words: Vec<String> = (0..1000).map(|word| format!("w{}", word % 300)).collect();
+        let numbers = words.iter().map(|word| table.number(word.as_bytes()).unwrap());
+        let numbers: Vec<u64> = numbers.collect();
+        assert_eq!(table.texts.len(), 300);
+        for (word, number) in words.iter().zip(&numbers) {
+            assert_eq!(table.text(*number).unwrap(), word.as_bytes());
+        }
+        assert_eq!(table.number(b"").unwrap(), 0);
+        assert_eq!(table.text(0).unwrap(), b"");
+        // Another process finds the same number.
+        assert_eq!(table.number(b"Oslo").unwrap(), 17_551_652_976_429_241_736);
+        assert!(table.text(1).is_err());
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        assert_eq!(table.texts(&bytes).unwrap()[999], b"w99");
+    }
+
+    #[test]
+    fn strings_with_the_same_hash_have_different_numbers() {
+        let mut table = Table::default();
+        let number = table.number(b"one").unwrap();
+        // As if this string had the same hash.
+        table.texts.insert(number, (*b"other").into());
+        let next = table.number(b"one").unwrap();
+        assert_eq!((next, table.number(b"one").unwrap()), (number + 1, number + 1));
+        assert_eq!(table.text(number).unwrap(), b"other");
+    }
+}
