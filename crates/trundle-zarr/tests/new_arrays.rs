@@ -107,6 +107,9 @@ fn types_are_those_that_are_read() {
         ("<U4", 16),
         ("<M8[25us]", 8),
         ("<m8", 8),
+        ("|S5", 5),
+        ("|V3", 3),
+        (r#"[["a","<i4"],["b",[["c","<f8"],["d","|b1"]]]]"#, 13),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (dtype, fill) = (dtype.to_owned(), vec![0; width]);
