@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 
 ADDRESS_SPACE = 1 << 30
 SECONDS = 20
@@ -269,7 +270,8 @@ def nifti(version):
 
 
 def state_dict(mutate, chance):
-    """Two tensors, a number and a list. Either the pickle or the archive is mutated."""
+    """Tensors with and without a storage class and in any order, a number and a list. Either the pickle or the archive
+    is mutated."""
     def text(content):
         return b"X" + struct.pack("<I", len(content)) + content.encode()
 
@@ -282,7 +284,11 @@ def state_dict(mutate, chance):
         return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x01" + ints(*sizes) + ints(*strides) + hooks + b"tR"
 
     pickle = b"\x80\x02}q\x00(" + text("a") + tensor("0", b"FloatStorage", [3, 4], [4, 1])
-    pickle += text("b") + b"](" + tensor("1", b"ByteStorage", [2, 5], [5, 1]) + b"K\x07e" + text("c") + b"h\x00u."
+    pickle += text("b") + b"](" + tensor("1", b"ByteStorage", [2, 5], [5, 1]) + b"K\x07e"
+    untyped = tensor("1", b"ByteStorage", [2, 3], chance.choice([[1, 2], [6, 2], [0, 1]]))
+    untyped = untyped.replace(b"ctorch\nByteStorage", b"ctorch.storage\nUntypedStorage").replace(b"_v2", b"_v3")
+    pickle += text("d") + untyped[:-2] + b"ctorch\n" + chance.choice([b"uint16", b"float8_e5m2"]) + b"\ntR"
+    pickle += text("c") + b"h\x00u."
     # A dict that contains itself is refused, so it is rare.
     pickle = pickle if chance.random() < 0.05 else pickle.replace(b"h\x00u.", b"K\x00u.")
     is_pickle = chance.random() < 0.7
@@ -295,11 +301,15 @@ def state_dict(mutate, chance):
     return out.getvalue() if is_pickle else mutate(out.getvalue(), chance)
 
 
-def zarr_store(codecs):
-    """A 3 x 5 array of f32 in chunks of 2 x 2, uncompressed or compressed with gzip."""
+def zarr_store(chance):
+    """A 3 x 5 array of 4-byte elements in chunks of 2 x 2 or of several sizes, with different codecs and types."""
+    kind = chance.choice(["plain", "gzip", "filters", "structures", "uneven"])
     chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
-    if codecs:
+    if kind == "gzip":
         chain.append({"name": "gzip", "configuration": {"level": 1}})
+    if kind == "filters":
+        chain.insert(0, {"name": "numcodecs.delta", "configuration": {"dtype": "<f4"}})
+        chain.append({"name": "numcodecs.crc32", "configuration": {"location": "end"}})
     array = {
         "zarr_format": 3, "node_type": "array", "shape": [3, 5], "data_type": "float32",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}},
@@ -307,8 +317,25 @@ def zarr_store(codecs):
         "fill_value": 0.5, "codecs": chain, "attributes": {"units": "m"},
     }
     chunk = struct.pack("<4f", 1, 2, 3, 4)
-    chunk = gzip.compress(chunk) if codecs else chunk
+    if kind == "gzip":
+        chunk = gzip.compress(chunk)
+    if kind == "filters":
+        chunk += struct.pack("<I", zlib.crc32(chunk))
+    if kind == "structures":
+        chain[0]["configuration"]["endian"] = chance.choice(["little", "big"])
+        of_name = chance.random() < 0.5
+        fields = [["a", "int16"], ["b", {"name": "raw_bytes", "configuration": {"length_bytes": 2}}]]
+        named = [{"name": name, "data_type": data_type} for name, data_type in fields]
+        configuration = {"fields": named if of_name else fields}
+        array["data_type"] = {"name": "struct" if of_name else "structured", "configuration": configuration}
+        array["fill_value"] = {"a": 7, "b": "AQI="} if of_name else "AQIDBA=="
     given = {f"x.zarr/c/{row}/{column}": chunk for row in range(2) for column in range(3)}
+    if kind == "uneven":
+        configuration = {"kind": "inline", "chunk_shapes": [[1, 2], [[2, 2], 1]]}
+        array["chunk_grid"] = {"name": "rectilinear", "configuration": configuration}
+        for name, data in given.items():
+            row, column = map(int, name.split("/")[2:])
+            given[name] = data[: 4 * (row + 1) * (2 if column < 2 else 1)]
     return {"x.zarr/zarr.json": json.dumps(array).encode(), **given}
 
 
@@ -363,7 +390,7 @@ def formats():
 
     def zarr(chance):
         name = chance.choice(["x.zarr/zarr.json", "x.zarr/zarr.json", "x.zarr/c/0/0", "x.zarr/c/1/2"])
-        given = zarr_store(codecs=chance.random() < 0.5)
+        given = zarr_store(chance)
         given[name] = mutated(given[name], chance)
         return given, [
             ["info", "x.zarr"],
@@ -375,7 +402,7 @@ def formats():
     def zarr_zip(chance):
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
-            for name, data in zarr_store(codecs=chance.random() < 0.5).items():
+            for name, data in zarr_store(chance).items():
                 archive.writestr(name, data, chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
         mutate = chance.choice([mutated, rezipped])
         return {"x.zip": mutate(out.getvalue(), chance)}, tensor_commands("x.zip")

@@ -43,6 +43,21 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// Returns the literal as JSON, with tuples as lists; `None` if it has values that element types do not have.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn to_json(&self) -> Option<serde_json::Value> {
+        Some(match self {
+            Literal::Str(text) => text.as_str().into(),
+            Literal::Int(number) => (*number).into(),
+            Literal::Tuple(items) | Literal::List(items) => {
+                items.iter().map(Literal::to_json).collect::<Option<Vec<_>>>()?.into()
+            }
+            _ => return None,
+        })
+    }
+}
+
 /// A position in a text. Each method reads one item and moves past it.
 struct Parser<'a> {
     text: &'a str,

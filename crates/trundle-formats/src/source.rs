@@ -166,6 +166,21 @@ impl Source {
         Source { files, input: Input::Blob(Arc::new(bytes)), position: 0, ..self }
     }
 
+    /// Returns a source with the same name and files, and other bytes, which are made from those of this one.
+    ///
+    /// # Errors
+    /// [`Problem::Unsupported`] for a stream.
+    pub(crate) fn with_blob(
+        self,
+        make: impl FnOnce(Arc<dyn Blob>) -> Arc<dyn Blob>,
+    ) -> Result<Source, Problem> {
+        let Source { name, files, beside, input, .. } = self;
+        let blob = input.into_blob();
+        let blob =
+            blob.map_err(|_| Problem::unsupported("a stream cannot be read at any offset"))?;
+        Ok(Source { name, files, beside, input: Input::Blob(make(blob)), position: 0 })
+    }
+
     /// Returns a source of the bytes into which the rest of this one decompresses.
     pub(crate) fn gunzip(self) -> Source {
         let Source { input, position, .. } = self;

@@ -182,6 +182,11 @@ impl StoredDType {
         &self.name
     }
 
+    /// Returns the type for a refusal: the fields of a structured type, otherwise the name.
+    pub(crate) fn name_with_fields(&self) -> &str {
+        if self.descr.starts_with('[') { &self.descr } else { &self.name }
+    }
+
     /// Returns the type as an .npy header describes it: a Python literal with byte order, and with names, titles,
     /// padding and subarrays of fields.
     pub fn descr(&self) -> &str {

@@ -51,15 +51,14 @@ impl StoredDType {
     pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);
-        if name.starts_with(['<', '>', '|', '=']) {
-            return numpy_dtype::element(&Literal::Str(name.to_owned())).map_err(|problem| {
-                match problem {
-                    Problem::Unsupported(why) => why,
-                    _ => {
-                        format!(
-                            "unknown type \"{shown}\": numpy writes one as <f4, >i2, |u1 or <U3"
-                        )
-                    }
+        let fields = name.starts_with('[').then(|| Literal::parse(name).ok()).flatten();
+        let of_numpy = name.starts_with(['<', '>', '|', '=']);
+        let of_numpy = fields.or_else(|| of_numpy.then(|| Literal::Str(name.to_owned())));
+        if let Some(literal) = of_numpy {
+            return numpy_dtype::element(&literal).map_err(|problem| match problem {
+                Problem::Unsupported(why) => why,
+                _ => {
+                    format!("unknown type \"{shown}\": numpy writes one as <f4, >i2, |u1 or <U3")
                 }
             });
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zarrs::array::{
-    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits,
+    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, ArrayToBytesCodecTraits,
     BytesRepresentation, CodecOptions,
 };
 use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
@@ -16,11 +16,14 @@ use zarrs::storage::StoreKey;
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::{self, Attributes, MOST_METADATA_BYTES};
+use crate::filters::Filters;
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata};
 use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
+use crate::opaque::Opaque;
 use crate::reader::Reader;
 use crate::shards::Shards;
 use crate::times;
+use crate::uneven::largest_chunk;
 
 /// The largest decoded chunk in bytes: the limit of Blosc.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
@@ -44,15 +47,20 @@ pub struct ZarrArray {
     pub shape: Vec<u64>,
     /// The chunk sizes in elements, each at least 1.
     pub chunk: Vec<u64>,
+    /// Whether stored chunks have different sizes. `chunk` is then the largest size along each axis, and the chunks that
+    /// are read are not the stored ones.
+    pub is_uneven: bool,
     /// The shard sizes in elements, if the array is sharded.
     pub shard: Option<Vec<u64>>,
     /// Whether shard indices have the position and the codecs that [`ArrayWriter`](crate::ArrayWriter) uses.
     pub has_usual_index: bool,
     /// The order of the axes in a stored chunk, slowest first. The leading transpose codecs determine it.
     pub order: Vec<usize>,
-    /// The codecs of a chunk after the leading transposes, as metadata of version 3, also for an array of version 2.
+    /// The codecs of a chunk after the leading transposes, as metadata of version 3, also for an array of version 2. The
+    /// filters that zarrs lacks come first.
     pub codecs: Vec<Value>,
-    /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4` and `<M8[ns]`.
+    /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4`, `|S5` and `<M8[ns]`.
+    /// Structures have a JSON list of fields as in a `.zarray`, such as `[["a","<i4"],["b","<f8",[2]]]`.
     /// Decoded elements are always little-endian.
     pub dtype: String,
     /// The size of an element in bytes.
@@ -66,6 +74,8 @@ pub struct ZarrArray {
     /// The bytes of the fill value, which is one element.
     pub fill: Vec<u8>,
     metadata: String,
+    opaque: Option<Opaque>,
+    filters: Filters,
     in_place: Option<InPlace>,
     array: Inner,
     shards: Option<Shards>,
@@ -93,25 +103,36 @@ impl ZarrArray {
         objects: &Arc<dyn ObjectStore>,
     ) -> Result<ZarrArray, Error> {
         bounded::register();
-        let (mut metadata, text) = metadata::of_array(described, path)?;
-        metadata.shape = shape.into();
-        ZarrArray::new(objects, path, (metadata, text))
+        let mut found = metadata::of_array(described, path)?;
+        found.metadata.shape = shape.into();
+        ZarrArray::new(objects, path, found)
     }
 
     fn new(
         objects: &Arc<dyn ObjectStore>,
         path: &str,
-        (metadata, text): (ArrayMetadataV3, String),
+        ReadMetadata { metadata, opaque, filters, text }: ReadMetadata,
     ) -> Result<ZarrArray, Error> {
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
-        let (metadata, order) = without_first_transposes(metadata);
+        let uneven = largest_chunk(&metadata.chunk_grid, &metadata.shape)?;
+        let (metadata, order) = match uneven {
+            Some(_) => {
+                let order = (0..metadata.shape.len()).collect();
+                (metadata, order)
+            }
+            None => without_first_transposes(metadata),
+        };
         let array = Array::new_with_metadata(Arc::clone(&reader), &node, metadata.into())
             .map_err(Error::unsupported)?;
-        let dtype = element_type(&array)?;
+        let dtype = element_type(&array, opaque.as_ref())?;
         let width = array.data_type().fixed_size();
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
-        let (chunk, shard) = chunks(&array)?;
+        let (chunk, shard) = chunks(&array, uneven.as_deref())?;
+        let is_uneven = uneven.is_some();
+        if is_uneven && filters.has_differences() {
+            return Err(Error::unsupported("the filter delta in chunks of different sizes"));
+        }
         let chunk_bytes = bytes_of_chunk(&chunk, width)?;
         // The index of a shard and its chunks are read one at a time.
         let most = match &shard {
@@ -128,12 +149,17 @@ impl ZarrArray {
         let shape = array.shape().to_vec();
         let mut attributes = array.attributes().clone();
         let dimension_names = dimension_names(&array, &mut attributes);
-        let (codecs, has_usual_index) = codecs(&array);
-        let in_place = InPlace::of(&codecs).filter(|_| shard.is_none());
+        let (mut codecs, has_usual_index) = codecs(&array);
+        let mut fill = array.fill_value().as_ne_bytes().to_vec();
+        opaque.iter().for_each(|opaque| opaque.swap(&mut fill));
+        let is_direct = shard.is_none() && !is_uneven && !filters.has_differences();
+        let in_place = InPlace::of(&codecs).filter(|_| is_direct);
+        codecs.splice(0..0, filters.codecs.iter().cloned());
         Ok(ZarrArray {
             path: path.to_owned(),
             shape,
             chunk,
+            is_uneven,
             shard,
             has_usual_index,
             order,
@@ -143,8 +169,10 @@ impl ZarrArray {
             chunk_bytes: chunk_bytes as usize,
             dimension_names,
             attributes,
-            fill: array.fill_value().as_ne_bytes().to_vec(),
+            fill,
             metadata: text,
+            opaque,
+            filters,
             in_place,
             shards,
             array,
@@ -158,30 +186,74 @@ impl ZarrArray {
     /// # Errors
     /// [`Error`] if the chunk cannot be read or decoded.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
+        if self.is_uneven {
+            return self.read_uneven(index);
+        }
         let key = self.key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
         // Decode on this thread only: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let read = match &self.shards {
             None => guarded(|| {
-                let read = self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options);
+                let read =
+                    self.array.retrieve_chunk_if_exists_opt::<ArrayBytes<'_>>(index, &options);
                 read.map_err(|error| error.to_string())
             }),
             Some(shards) => {
                 let encoded = shards.read(&self.array.storage(), key.as_str(), index);
-                let Some(encoded) = encoded.map_err(wrong)? else {
-                    return Ok(self.fill.repeat(self.chunk_bytes / self.fill.len().max(1)));
-                };
-                guarded(|| self.decoded(shards, encoded, &options))
+                let encoded = encoded.map_err(wrong)?;
+                encoded
+                    .map(|encoded| guarded(|| self.decoded(shards, encoded, &options)))
+                    .transpose()
             }
         };
-        let bytes = read.map_err(wrong)?.into_fixed();
+        let Some(read) = read.map_err(wrong)? else {
+            return Ok(self.fill.repeat(self.chunk_bytes / self.fill.len().max(1)));
+        };
+        let bytes = read.into_fixed();
         let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
         if bytes.len() != self.chunk_bytes {
             let (got, expected) = (bytes.len(), self.chunk_bytes);
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
-        Ok(bytes.into_owned())
+        let mut bytes = bytes.into_owned();
+        self.opaque.iter().for_each(|opaque| opaque.swap(&mut bytes));
+        self.filters.undo(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// Reads the elements of the chunk at `index` from the stored chunks, which have different sizes.
+    fn read_uneven(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
+        let axes = index.iter().zip(&self.chunk).zip(&self.shape);
+        let ranges: Vec<_> = axes
+            .map(|((i, chunk), size)| (i * chunk).min(*size)..((i + 1) * chunk).min(*size))
+            .collect();
+        let wanted = ArraySubset::new_with_ranges(&ranges);
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let mut out = self.array.fill_value().as_ne_bytes().repeat(self.chunk_bytes / self.width);
+        let stored = self.array.chunks_in_array_subset(&wanted).map_err(Error::unsupported)?;
+        let stored = stored.ok_or_else(|| Error::unsupported("chunks beyond the grid"))?;
+        for at in &stored.indices() {
+            let key = self.array.chunk_key(&at);
+            let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
+            let subset = self.array.chunk_subset(&at).map_err(Error::unsupported)?;
+            let read = guarded(|| {
+                let read = self.array.retrieve_chunk_if_exists_opt::<ArrayBytes<'_>>(&at, &options);
+                read.map_err(|error| error.to_string())
+            });
+            let Some(read) = read.map_err(wrong)? else { continue };
+            let read = read.into_fixed().map_err(|error| wrong(error.to_string()))?;
+            let (sizes, expected) = (subset.shape(), subset.num_elements() * self.width as u64);
+            if read.len() as u64 != expected {
+                return Err(wrong(format!("has {} bytes, not {expected}", read.len())));
+            }
+            let part = subset.overlap(&wanted).map_err(Error::unsupported)?;
+            let from = Position { sizes, begin: subset.start() };
+            let to = Position { sizes: &self.chunk, begin: wanted.start() };
+            copy_part((&part, self.width), (&read, from), (&mut out, to));
+        }
+        self.opaque.iter().for_each(|opaque| opaque.swap(&mut out));
+        Ok(out)
     }
 
     fn decoded(
@@ -240,6 +312,37 @@ impl ZarrArray {
         let axes = index.iter().zip(shard).zip(&self.chunk);
         let of: Vec<u64> = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
         self.array.chunk_key(&of)
+    }
+}
+
+/// The position of a chunk in an array.
+#[derive(Clone, Copy)]
+struct Position<'a> {
+    sizes: &'a [u64],
+    begin: &'a [u64],
+}
+
+/// Copies elements of `width` bytes between two chunks that contain them.
+fn copy_part(
+    (part, width): (&ArraySubset, usize),
+    (bytes, from): (&[u8], Position<'_>),
+    (out, to): (&mut [u8], Position<'_>),
+) {
+    let lens = part.shape();
+    let run = lens.last().map_or(1, |len| *len as usize) * width;
+    let outer = &lens[..lens.len().saturating_sub(1)];
+    for row in 0..outer.iter().product() {
+        let [from, to] = [from, to].map(|position| {
+            let (mut rest, mut at, mut step) = (row, 0, width as u64);
+            for axis in (0..lens.len()).rev() {
+                let within = if axis < outer.len() { rest % lens[axis] } else { 0 };
+                at += (part.start()[axis] - position.begin[axis] + within) * step;
+                step *= position.sizes[axis];
+                rest /= if axis < outer.len() { lens[axis] } else { 1 };
+            }
+            at as usize
+        });
+        out[to..to + run].copy_from_slice(&bytes[from..from + run]);
     }
 }
 
@@ -449,9 +552,12 @@ pub(crate) fn named_axes(names: Vec<Option<String>>) -> Vec<Option<String>> {
 /// The attribute that xarray uses for axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-fn element_type(array: &Inner) -> Result<String, Error> {
+fn element_type(array: &Inner, opaque: Option<&Opaque>) -> Result<String, Error> {
     if cfg!(target_endian = "big") {
         return Err(Error::unsupported("Zarr on a big-endian machine"));
+    }
+    if let Some(opaque) = opaque {
+        return Ok(opaque.name.clone());
     }
     if let ArrayMetadata::V3(metadata) = array.metadata()
         && let Some(numpy) = times::numpy_name(&metadata.data_type)
@@ -461,23 +567,23 @@ fn element_type(array: &Inner) -> Result<String, Error> {
     // zarrs gives both names of a type that has two: `float32 / <f4`. Types without a name in version 3 keep numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
-    let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);
+    let is_text = numpy.starts_with(['<', '>']) && numpy.contains('U');
     Ok(if is_text { numpy } else { v3 }.to_owned())
 }
 
-fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
+fn chunks(array: &Inner, uneven: Option<&[u64]>) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     let rank = array.shape().len();
     if rank > MOST_AXES {
         return Err(Error::Unsupported(format!("{rank} axes, the limit is {MOST_AXES}")));
     }
-    if let ArrayMetadata::V3(metadata) = array.metadata()
-        && metadata.chunk_grid.name() != "regular"
-    {
-        let name = metadata.chunk_grid.name();
-        return Err(Error::Unsupported(format!("chunks of different sizes ({name})")));
-    }
     if array.shape().contains(&0) {
         return Ok((vec![1; rank], None));
+    }
+    if let Some(largest) = uneven {
+        return match array.is_sharded() {
+            true => Err(Error::unsupported("shards of different sizes")),
+            false => Ok((largest.to_vec(), None)),
+        };
     }
     let stored = array.chunk_shape(&vec![0; rank]).map_err(Error::unsupported)?;
     let stored: Vec<u64> = stored.iter().map(|size| size.get()).collect();

@@ -9,6 +9,8 @@ use std::hint::black_box;
 use std::io::Read;
 use std::sync::{Arc, Once};
 
+use flate2::Crc;
+use serde_json::Value;
 use zarrs::array::codec::api::{
     BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecPluginV2,
     CodecRuntimePluginV2, CodecRuntimePluginV3, CodecTraits, CodecTraitsV2,
@@ -51,6 +53,14 @@ pub enum CompressionFormat {
     /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
     /// because Zarr version 3 does not have it. Its only parameter, the acceleration, has no effect on decoding.
     Lz4,
+    /// The codec of numcodecs with the CRC-32 of the bytes in 4 bytes before or after them. It is only decoded.
+    Crc32 {
+        /// Whether the checksum follows the bytes.
+        is_at_end: bool,
+    },
+    /// The codec of numcodecs for booleans: the number of unused bits, then the booleans as bits, the highest first. It
+    /// is only decoded.
+    PackedBits,
 }
 
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
@@ -116,6 +126,33 @@ impl CompressionFormat {
                 unpacked.truncate(found);
                 Ok(unpacked)
             }
+            CompressionFormat::Crc32 { is_at_end } => {
+                let too_short = || CodecError::Other("is too short for a CRC-32".to_owned());
+                let (checksum, bytes) = match is_at_end {
+                    true => encoded.split_last_chunk().map(|(bytes, checksum)| (checksum, bytes)),
+                    false => encoded.split_first_chunk(),
+                }
+                .ok_or_else(too_short)?;
+                let mut found = Crc::new();
+                found.update(bytes);
+                match found.sum() == u32::from_le_bytes(*checksum) {
+                    true if bytes.len() as u64 <= most => Ok(bytes.to_vec()),
+                    true => Err(too_many()),
+                    false => Err(CodecError::Other("its CRC-32 is wrong".to_owned())),
+                }
+            }
+            CompressionFormat::PackedBits => {
+                let (unused, bits) = encoded.split_first().unwrap_or((&0, &[]));
+                let count = (8 * bits.len() as u64).checked_sub((*unused).into());
+                if count != Some(most) || *unused > 7 {
+                    return Err(CodecError::Other(format!("does not have {most} bits")));
+                }
+                let mut unpacked = room(8 * bits.len() as u64)?;
+                let bits =
+                    bits.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
+                unpacked.extend(bits.take(most as usize));
+                Ok(unpacked)
+            }
             CompressionFormat::Lz4 => {
                 let too_short = || CodecError::Other("is too short for lz4".to_owned());
                 let (claimed, block) = encoded.split_first_chunk().ok_or_else(too_short)?;
@@ -160,8 +197,15 @@ impl ExtensionName for Bounded {
     fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
         match (&self.inner, version) {
             (Some(inner), _) => inner.name(version),
-            (None, ZarrVersion::V2) => Some(Cow::Borrowed("lz4")),
-            (None, ZarrVersion::V3) => Some(Cow::Borrowed("numcodecs.lz4")),
+            (None, version) => {
+                let name = match self.kind {
+                    CompressionFormat::Crc32 { .. } => "numcodecs.crc32",
+                    CompressionFormat::PackedBits => "numcodecs.packbits",
+                    _ => "numcodecs.lz4",
+                };
+                let own = name.trim_start_matches("numcodecs.");
+                Some(Cow::Borrowed(if version == ZarrVersion::V2 { own } else { name }))
+            }
         }
     }
 }
@@ -178,7 +222,13 @@ impl CodecTraits for Bounded {
     ) -> Option<Configuration> {
         match &self.inner {
             Some(inner) => inner.configuration(version, options),
-            None => Some(Configuration::default()),
+            // zarrs makes the codec of an array of version 2 again from this configuration.
+            None => Some(match self.kind {
+                CompressionFormat::Crc32 { is_at_end: true } => {
+                    serde_json::Map::from_iter([("location".to_owned(), "end".into())]).into()
+                }
+                _ => Configuration::default(),
+            }),
         }
     }
 
@@ -210,7 +260,10 @@ impl BytesToBytesCodecTraits for Bounded {
         match (&self.inner, decoded.size()) {
             (Some(inner), _) => inner.encoded_representation(decoded),
             // `LZ4_compressBound` of lz4.h, plus the 4 bytes of the size.
-            (None, Some(bytes)) => BytesRepresentation::BoundedSize(bytes + bytes / 255 + 16 + 4),
+            (None, Some(bytes)) => BytesRepresentation::BoundedSize(match self.kind {
+                CompressionFormat::PackedBits => 1 + bytes.div_ceil(8),
+                _ => bytes + bytes / 255 + 16 + 4,
+            }),
             (None, None) => BytesRepresentation::UnboundedSize,
         }
     }
@@ -220,7 +273,7 @@ impl BytesToBytesCodecTraits for Bounded {
         decoded: ArrayBytesRaw<'a>,
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
-        let only_read = || CodecError::Other("lz4 is only read".to_owned());
+        let only_read = || CodecError::Other(format!("{:?} is only read", self.kind));
         self.inner.as_ref().ok_or_else(only_read)?.encode(decoded, options)
     }
 
@@ -265,6 +318,14 @@ pub(crate) fn register() {
             |name| name == "numcodecs.lz4",
             |_| Ok(bounded(None, CompressionFormat::Lz4)),
         ));
+        register_codec_v3(CodecRuntimePluginV3::new(
+            |name| name == "numcodecs.packbits",
+            |_| Ok(bounded(None, CompressionFormat::PackedBits)),
+        ));
+        register_codec_v3(CodecRuntimePluginV3::new(
+            |name| name == "numcodecs.crc32",
+            |metadata| crc32(metadata.configuration().and_then(|it| it.get("location"))),
+        ));
     });
 }
 
@@ -282,5 +343,42 @@ inventory::submit! { CodecPluginV2::new::<Lz4>() }
 impl CodecTraitsV2 for Lz4 {
     fn create(_: &MetadataV2) -> Result<Codec, PluginCreateError> {
         Ok(bounded(None, CompressionFormat::Lz4))
+    }
+}
+
+/// Returns the codec of numcodecs with a CRC-32 at this `location`; the default is the start.
+fn crc32(location: Option<&Value>) -> Result<Codec, PluginCreateError> {
+    match location.map(Value::as_str) {
+        None | Some(Some("start")) => {
+            Ok(bounded(None, CompressionFormat::Crc32 { is_at_end: false }))
+        }
+        Some(Some("end")) => Ok(bounded(None, CompressionFormat::Crc32 { is_at_end: true })),
+        Some(_) => Err(PluginCreateError::Other("the location of a CRC-32 is unknown".to_owned())),
+    }
+}
+
+/// The name under which zarrs finds [`CompressionFormat::Crc32`] when it converts metadata of version 2.
+enum Crc32 {}
+
+impl_extension_aliases!(Crc32, v3: "numcodecs.crc32", [], v2: "crc32", []);
+
+inventory::submit! { CodecPluginV2::new::<Crc32>() }
+
+impl CodecTraitsV2 for Crc32 {
+    fn create(metadata: &MetadataV2) -> Result<Codec, PluginCreateError> {
+        crc32(metadata.configuration().get("location"))
+    }
+}
+
+/// The name under which zarrs finds [`CompressionFormat::PackedBits`] when it converts metadata of version 2.
+enum PackedBits {}
+
+impl_extension_aliases!(PackedBits, v3: "numcodecs.packbits", [], v2: "packbits", []);
+
+inventory::submit! { CodecPluginV2::new::<PackedBits>() }
+
+impl CodecTraitsV2 for PackedBits {
+    fn create(_: &MetadataV2) -> Result<Codec, PluginCreateError> {
+        Ok(bounded(None, CompressionFormat::PackedBits))
     }
 }

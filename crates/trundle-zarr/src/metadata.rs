@@ -12,7 +12,9 @@ use zarrs::metadata::v2::MetadataV2;
 use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 
 use crate::error::Error;
+use crate::filters::{self, Filters};
 use crate::object_store::{ByteRange, ObjectStore, key_of};
+use crate::opaque::{Opaque, name_of};
 use crate::times;
 
 pub(crate) const V3: &str = "zarr.json";
@@ -85,21 +87,28 @@ pub(crate) fn check_fields(document: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the metadata of the array at a path. Returns it in the form of version 3, and as compact JSON.
+/// The metadata of an array.
+#[derive(Debug)]
+pub(crate) struct ReadMetadata {
+    /// The metadata in the form of version 3, which zarrs reads.
+    pub(crate) metadata: ArrayMetadataV3,
+    /// The element type, if zarrs sees raw bytes instead.
+    pub(crate) opaque: Option<Opaque>,
+    /// The filters that `metadata` lacks.
+    pub(crate) filters: Filters,
+    /// The stored metadata as compact JSON.
+    pub(crate) text: String,
+}
+
+/// Reads the metadata of the array at a path.
 ///
 /// # Errors
 /// [`Error`] if the metadata cannot be read or is not supported.
-pub(crate) fn of_array(
-    objects: &dyn ObjectStore,
-    path: &str,
-) -> Result<(ArrayMetadataV3, String), Error> {
-    if let Some(document) = read(objects, path, V3)? {
-        let text = document.to_string();
-        return Ok((of_v3(document)?, text));
+pub(crate) fn of_array(objects: &dyn ObjectStore, path: &str) -> Result<ReadMetadata, Error> {
+    match read(objects, path, V3)? {
+        Some(document) => of_v3(document),
+        None => of_v2(read_v2(objects, path)?),
     }
-    let document = read_v2(objects, path)?;
-    let text = document.to_string();
-    Ok((of_v2(document)?, text))
 }
 
 /// Reads the metadata of an array of version 2, with its attributes.
@@ -113,6 +122,18 @@ pub(crate) fn read_v2(objects: &dyn ObjectStore, path: &str) -> Result<Value, Er
         document["attributes"] = attributes;
     }
     Ok(document)
+}
+
+/// Renames numcodecs' `crc32c`, which is the codec of version 3 if the checksum follows the bytes.
+fn rename_crc32c(codecs: &mut Value) {
+    for codec in codecs.as_array_mut().into_iter().flatten() {
+        let location = &codec["configuration"]["location"];
+        if codec["name"] == "numcodecs.crc32c" && (location.is_null() || location == "end") {
+            *codec = json!({ "name": "crc32c" });
+        } else if codec["name"] == "sharding_indexed" {
+            rename_crc32c(&mut codec["configuration"]["codecs"]);
+        }
+    }
 }
 
 /// Changes the forms of a document that zarr-python reads and zarrs refuses: fields that are null, and fill values that
@@ -130,26 +151,56 @@ fn with_names_of_numbers(fill: &mut Value) {
     match fill {
         Value::String(text) if text.starts_with('\0') => drop(text.remove(0)),
         Value::Array(parts) => parts.iter_mut().for_each(with_names_of_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(with_names_of_numbers),
         _ => {}
     }
 }
 
-fn of_v3(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+fn of_v3(mut document: Value) -> Result<ReadMetadata, Error> {
+    let text = document.to_string();
     as_zarrs_reads(&mut document);
     without_empty_transposes(&mut document["codecs"]);
+    let dtype = filters::numpy_name(&document["data_type"]);
+    let filters = Filters::take(&mut document["codecs"], &dtype);
+    rename_crc32c(&mut document["codecs"]);
     check_codecs(&document["codecs"])?;
-    serde_json::from_value(document).map_err(|error| wrong(V3, error))
+    let opaque = Opaque::of_v3(&document["data_type"], stores_big_endian(&document["codecs"]))?;
+    if let Some(opaque) = &opaque {
+        document["fill_value"] =
+            opaque.fill_of_v3(&document["data_type"], &document["fill_value"])?;
+        document["data_type"] = opaque.raw_name().into();
+    }
+    let metadata = serde_json::from_value(document).map_err(|error| wrong(V3, error))?;
+    Ok(ReadMetadata { metadata, opaque, filters, text })
 }
 
-pub(crate) fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+/// Returns whether the codec `bytes` stores big-endian numbers, also within shards.
+fn stores_big_endian(codecs: &Value) -> bool {
+    codecs.as_array().into_iter().flatten().any(|codec| match name_of(codec) {
+        Some("bytes") => codec["configuration"]["endian"] == "big",
+        Some("sharding_indexed") => stores_big_endian(&codec["configuration"]["codecs"]),
+        _ => false,
+    })
+}
+
+/// Converts the metadata of version 2 to the form of version 3.
+///
+/// # Errors
+/// [`Error`] if the metadata is malformed or not supported.
+pub(crate) fn of_v2(mut document: Value) -> Result<ReadMetadata, Error> {
+    let text = document.to_string();
     if !document.is_object() {
         return Err(Error::Unsupported(format!("{V2_ARRAY}: is not an object")));
     }
     as_zarrs_reads(&mut document);
     let dtype = &document["dtype"];
-    let dtype = dtype.as_str().ok_or_else(|| {
-        Error::Unsupported(format!("elements of the structured type {dtype} are not read"))
-    })?;
+    let opaque = Opaque::of_v2(dtype)?;
+    if let Some(opaque) = &opaque {
+        document["fill_value"] = opaque.fill_of_v2(&document["fill_value"])?;
+        document["dtype"] = format!("|V{}", opaque.width).into();
+    }
+    let dtype = document["dtype"].as_str();
+    let dtype = dtype.ok_or_else(|| wrong(V2_ARRAY, "dtype is neither a string nor a list"))?;
     // zarrs converts no times. They are stored as integers.
     let time = dtype.get(1..).and_then(|rest| times::metadata(&format!("<{rest}")));
     let dtype = if time.is_some() { format!("{}i8", &dtype[..1]) } else { dtype.to_owned() };
@@ -161,6 +212,7 @@ pub(crate) fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     {
         document["order"] = json!("C");
     }
+    let taken = Filters::take(&mut document["filters"], &dtype);
     let filters = document["filters"].as_array().into_iter().flatten();
     for codec in filters.chain(Some(&document["compressor"]).filter(|codec| !codec.is_null())) {
         let name = codec["id"].as_str().ok_or_else(|| {
@@ -183,7 +235,13 @@ pub(crate) fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     if let Some(time) = time {
         metadata.data_type = time;
     }
-    Ok(metadata)
+    if opaque.as_ref().is_some_and(Opaque::has_big_endian_parts) {
+        let big = json!({ "name": "bytes", "configuration": { "endian": "big" } });
+        let big: MetadataV3 = serde_json::from_value(big).map_err(Error::unsupported)?;
+        let bytes = metadata.codecs.iter_mut().filter(|codec| codec.name() == "bytes");
+        bytes.for_each(|codec| *codec = big.clone());
+    }
+    Ok(ReadMetadata { metadata, opaque, filters: taken, text })
 }
 
 /// Converts a fill value of version 2 to the form that zarrs expects; `None` to keep it.
@@ -220,7 +278,6 @@ fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
             }
             _ => number.filter(|number| *number == 0.0).map(|_| json!("")),
         },
-        "S" | "V" if fill == "" || fill == 0 => Some(Value::Null),
         _ => None,
     }
 }

@@ -15,8 +15,9 @@ use crate::array::{MOST_AXES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, V3};
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata, V3};
 use crate::object_store::{Object, ObjectStore, key_of};
+use crate::opaque::{self, Opaque, name_of};
 use crate::reader::Reader;
 use crate::store::MOST_DEPTH;
 use crate::times;
@@ -58,6 +59,8 @@ pub struct ArrayWriter {
     encoders: Option<ZstdEncoders>,
     /// The existing array into which the chunks are later moved.
     existing: Option<Existing>,
+    /// The type of the elements in the existing array, if zarrs sees raw bytes instead.
+    opaque: Option<Opaque>,
 }
 
 #[derive(Debug)]
@@ -114,7 +117,18 @@ impl NewArray {
 
     pub(crate) fn metadata(&self) -> Result<Value, Error> {
         let metadata = self.builder()?.build_metadata().map_err(Error::unsupported)?;
-        serde_json::to_value(metadata).map_err(Error::unsupported)
+        self.document(serde_json::to_value(metadata).map_err(Error::unsupported)?)
+    }
+
+    /// Returns the `zarr.json` for metadata of zarrs, with the type of the elements.
+    fn document(&self, mut document: Value) -> Result<Value, Error> {
+        if let Some((data_type, fill)) = opaque::written(&self.dtype, &self.fill)? {
+            if name_of(&data_type) == Some("structured") {
+                state_byte_order(&mut document["codecs"]);
+            }
+            (document["data_type"], document["fill_value"]) = (data_type, fill);
+        }
+        Ok(document)
     }
 
     fn builder(&self) -> Result<ArrayBuilder, Error> {
@@ -123,6 +137,9 @@ impl NewArray {
         let shape = self.shape.clone();
         let dtype = match times::metadata(&self.dtype) {
             Some(time) => time,
+            None if opaque::written(&self.dtype, &self.fill)?.is_some() => {
+                MetadataV3::new(format!("r{}", 8 * self.fill.len()))
+            }
             None if self.dtype.starts_with("<U") => utf32(self.fill.len()),
             None => MetadataV3::new(self.dtype.as_str()),
         };
@@ -160,6 +177,19 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
     Codec::from_metadata(&read).map_err(Error::unsupported)
 }
 
+/// Adds the byte order to the codec `bytes`, also within shards, because structures can have numbers as fields.
+fn state_byte_order(codecs: &mut Value) {
+    for codec in codecs.as_array_mut().into_iter().flatten() {
+        match name_of(codec) {
+            Some("bytes") => {
+                *codec = json!({"name": "bytes", "configuration": {"endian": "little"}});
+            }
+            Some("sharding_indexed") => state_byte_order(&mut codec["configuration"]["codecs"]),
+            _ => {}
+        }
+    }
+}
+
 fn utf32(width: usize) -> MetadataV3 {
     let mut configuration = serde_json::Map::new();
     configuration.insert("length_bytes".to_owned(), width.into());
@@ -174,6 +204,7 @@ impl ArrayWriter {
     pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::join(objects, new)?;
         let metadata = serde_json::to_value(writer.array.metadata()).map_err(Error::unsupported)?;
+        let metadata = new.document(metadata)?;
         let text = trundle_json::to_pretty_text(&metadata).into_bytes();
         objects.write(&key_of(&new.path, V3), Object::Bytes(text.into()))?;
         Ok(writer)
@@ -192,7 +223,7 @@ impl ArrayWriter {
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
         let is_plain = new.shard.is_none() && new.order.is_sorted();
         let encoders = ZstdEncoders::of(&new.codecs).filter(|_| is_plain);
-        Ok(ArrayWriter { array, sizes, bytes, encoders, existing: None })
+        Ok(ArrayWriter { array, sizes, bytes, encoders, existing: None, opaque: None })
     }
 
     /// Returns a writer of chunks for the array at `path` of the store `existing`, which has or gets the shape `shape`.
@@ -210,7 +241,15 @@ impl ArrayWriter {
         first: &[u64],
     ) -> Result<ArrayWriter, Error> {
         bounded::register();
-        let (mut metadata, _) = metadata::of_array(&**existing, path)?;
+        let ReadMetadata { mut metadata, opaque, filters, .. } =
+            metadata::of_array(&**existing, path)?;
+        if let Some(filter) = filters.codecs.first() {
+            let name = &filter["name"];
+            return Err(Error::Unsupported(format!("the filter {name} is only read")));
+        }
+        if metadata.chunk_grid.name() != "regular" {
+            return Err(Error::unsupported("chunks of different sizes are only read"));
+        }
         metadata.shape = shape.into();
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let array = Array::new_with_metadata(reader, &format!("/{path}"), metadata.into());
@@ -225,7 +264,7 @@ impl ArrayWriter {
         let at_once: Vec<u64> = sizes.iter().map(|size| size.get()).collect();
         let bytes = bytes_of_chunk(&at_once, width)? as usize;
         let existing = Existing { objects: Arc::clone(existing), first: first.to_vec() };
-        Ok(ArrayWriter { array, sizes, bytes, encoders: None, existing: Some(existing) })
+        Ok(ArrayWriter { array, sizes, bytes, encoders: None, existing: Some(existing), opaque })
     }
 
     /// Returns the grid position in the array of the shard or chunk at `index`.
@@ -272,6 +311,10 @@ impl ArrayWriter {
             let (got, expected) = (bytes.len(), self.bytes);
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
+        let mut bytes = Cow::Borrowed(bytes);
+        if let Some(opaque) = self.opaque.as_ref().filter(|opaque| opaque.has_big_endian_parts()) {
+            opaque.swap(bytes.to_mut());
+        }
         let fill = self.array.fill_value().as_ne_bytes();
         if bytes.chunks_exact(fill.len().max(1)).all(|element| element == fill) {
             // A chunk that is there already would stay.
@@ -287,7 +330,7 @@ impl ArrayWriter {
             let write = |encoded: &[u8]| {
                 self.objects().write(key.as_str(), Object::Bytes(Cow::Borrowed(encoded)))
             };
-            let written = encoders.encode(bytes, write).map_err(|error| wrong(error.to_string()));
+            let written = encoders.encode(&bytes, write).map_err(|error| wrong(error.to_string()));
             return Ok(Some((key.as_str().to_owned(), written??)));
         }
         // Encode on this thread only: the caller has threads of its own.

@@ -11,6 +11,7 @@ use crate::array::{MOST_AXES, ZarrArray, axis_names, named_axes, take_axis_names
 use crate::error::Error;
 use crate::metadata::{self, MOST_METADATA_BYTES, V3};
 use crate::object_store::{ByteRange, Object, ObjectStore, Stat, key_of};
+use crate::opaque::name_of;
 
 /// An array that trundle cannot decode. Its metadata and its chunks can be copied to another store.
 #[derive(Clone, Debug)]
@@ -176,8 +177,8 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     let fill = document["fill_value"].take();
     (document["dtype"], document["fill_value"]) = (json!("|u1"), json!(0));
     document["filters"] = Value::Null;
-    let metadata = metadata::of_v2(document)?;
-    let mut document = serde_json::to_value(metadata).map_err(Error::unsupported)?;
+    let read = metadata::of_v2(document)?;
+    let mut document = serde_json::to_value(read.metadata).map_err(Error::unsupported)?;
     let codecs = document["codecs"].as_array_mut().into_iter().flatten();
     for own in codecs {
         if own["name"] == "bytes" {
@@ -200,10 +201,6 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
         document["dimension_names"] = json!(names);
     }
     Ok((trundle_json::to_pretty_text(&document), loses_mask))
-}
-
-fn name_of(metadata: &Value) -> Option<&str> {
-    metadata.as_str().or_else(|| metadata["name"].as_str())
 }
 
 fn sizes(list: &Value) -> Option<Vec<u64>> {

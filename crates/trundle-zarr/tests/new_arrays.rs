@@ -107,11 +107,23 @@ fn types_are_those_that_are_read() {
         ("<U4", 16),
         ("<M8[25us]", 8),
         ("<m8", 8),
+        ("|S5", 5),
+        ("|V3", 3),
+        (r#"[["a","<i4"],["b",[["c","<f8"],["d","|b1"]]]]"#, 13),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (dtype, fill) = (dtype.to_owned(), vec![0; width]);
         let new = NewArray { dtype, fill, ..new_array("", &[3], &[2], None) };
         let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
+        if new.dtype.starts_with('[') {
+            // Fields are numbers, so the byte order must be stated.
+            let text = std::fs::read_to_string(folder.path().join("zarr.json")).unwrap();
+            let text = text.replace(char::is_whitespace, "");
+            assert!(
+                text.contains(r#""name":"bytes","configuration":{"endian":"little"}"#),
+                "{text}"
+            );
+        }
         let bytes: Vec<u8> = (0..2 * width).map(|n| (n % 2) as u8).collect();
         writer.write(&[1], &bytes).unwrap();
         let store = Store::open(&at(folder.path())).unwrap();

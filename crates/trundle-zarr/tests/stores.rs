@@ -314,6 +314,123 @@ fn an_array_of_no_axes_is_read_whatever_the_order_of_its_axes() {
     assert_eq!(only(store.path()).read_chunk(&[]).unwrap(), [9]);
 }
 
+/// Creates an array of version 2 from [`four_bytes`] with one chunk.
+fn of_v2(changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
+    let store = four_bytes(".zarray", changes, &[]);
+    fs::write(store.path().join("0"), chunk).unwrap();
+    store
+}
+
+#[test]
+fn structures_are_read_with_little_endian_fields() {
+    let dtype = json!([["a", ">i2"], ["b", "|S1"], ["c", ">u2", [2]]]);
+    let changes =
+        json!({"dtype": dtype, "fill_value": "AAECAAMABA==", "shape": [2], "chunks": [2]});
+    let chunk = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+    for (changes, chunk, expected) in [
+        (changes.clone(), &chunk[..], [2, 1, 3, 5, 4, 7, 6, 9, 8, 10, 12, 11, 14, 13]),
+        (changes, &[][..], [1, 0, 2, 3, 0, 4, 0, 1, 0, 2, 3, 0, 4, 0]),
+    ] {
+        let store = if chunk.is_empty() {
+            four_bytes(".zarray", &changes, &[])
+        } else {
+            of_v2(&changes, chunk)
+        };
+        let array = only(store.path());
+        assert_eq!(array.dtype, r#"[["a","<i2"],["b","|S1"],["c","<u2",[2]]]"#);
+        assert_eq!((array.width, &array.fill[..]), (7, &[1, 0, 2, 3, 0, 4, 0][..]));
+        assert_eq!(array.read_chunk(&[0]).unwrap(), expected);
+        let mut out = [0; 14];
+        array.read_chunk_to(&[0], &mut out).unwrap();
+        assert_eq!(out, expected);
+    }
+    let data_type = json!({"name": "struct", "configuration": {"fields": [
+        {"name": "a", "data_type": "int16"}, {"name": "b", "data_type": {"name": "raw_bytes", "configuration": {"length_bytes": 2}}},
+    ]}});
+    for (endian, chunk) in [("little", [2, 1, 3, 4]), ("big", [1, 2, 3, 4])] {
+        let changes = json!({
+            "data_type": data_type, "fill_value": {"a": 1, "b": "AgM="}, "shape": [1],
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "codecs": [{"name": "bytes", "configuration": {"endian": endian}}],
+        });
+        let array = only(four_bytes("zarr.json", &changes, &chunk).path());
+        assert_eq!(array.fill, [1, 0, 2, 3]);
+        let written = four_bytes("zarr.json", &changes, &chunk);
+        assert_eq!(only(written.path()).read_chunk(&[0]).unwrap(), [2, 1, 3, 4], "{endian}");
+        let missing = four_bytes("zarr.json", &changes, &[]);
+        assert_eq!(only(missing.path()).read_chunk(&[0]).unwrap(), [1, 0, 2, 3], "{endian}");
+    }
+}
+
+#[test]
+fn filters_of_numcodecs_are_undone() {
+    let delta = json!({"id": "delta", "dtype": "|u1", "astype": "|u1"});
+    let packed = json!({"filters": [{"id": "packbits"}], "dtype": "|b1", "fill_value": true});
+    let checked = |location: Value| json!({"filters": [{"id": "crc32", "location": location}]});
+    for (changes, chunk, expected) in [
+        (json!({"filters": [delta]}), &[5, 1, 255, 2][..], Ok([5, 6, 5, 7])),
+        (json!({"filters": [delta]}), &[], Ok([9, 9, 9, 9])),
+        (json!({"filters": [{"id": "bitround", "keepbits": 1}]}), &[1, 2, 3, 4], Ok([1, 2, 3, 4])),
+        (packed.clone(), &[4, 0b1010_0000], Ok([1, 0, 1, 0])),
+        (packed.clone(), &[3, 0b1010_0000], Err("does not have 4 bits")),
+        (packed.clone(), &[12, 0], Err("does not have 4 bits")),
+        (packed, &[255], Err("does not have 4 bits")),
+        (
+            json!({"filters": [{"id": "crc32"}]}),
+            &[0xcd, 0xfb, 0x3c, 0xb6, 1, 2, 3, 4],
+            Ok([1, 2, 3, 4]),
+        ),
+        (checked(json!("start")), &[0xcd, 0xfb, 0x3c, 0xb6, 1, 2, 3, 4], Ok([1, 2, 3, 4])),
+        (checked(json!("end")), &[1, 2, 3, 4, 0xcd, 0xfb, 0x3c, 0xb6], Ok([1, 2, 3, 4])),
+        (checked(json!("end")), &[1, 2, 3, 5, 0xcd, 0xfb, 0x3c, 0xb6], Err("its CRC-32 is wrong")),
+        (checked(json!("end")), &[1, 2], Err("is too short for a CRC-32")),
+    ] {
+        let store = if chunk.is_empty() {
+            four_bytes(".zarray", &changes, &[])
+        } else {
+            of_v2(&changes, chunk)
+        };
+        let array = only(store.path());
+        let mut out = [0; 4];
+        match (array.read_chunk(&[0]), expected) {
+            (Ok(read), Ok(expected)) => {
+                array.read_chunk_to(&[0], &mut out).unwrap();
+                assert_eq!((&read[..], out), (&expected[..], expected), "{changes}");
+            }
+            (Err(error), Err(why)) => assert!(error.to_string().ends_with(why), "{error}"),
+            (read, _) => panic!("{changes} {chunk:?}: {read:?}"),
+        }
+    }
+}
+
+#[test]
+fn chunks_of_different_sizes_are_read_as_chunks_of_the_largest_size() {
+    let uneven = |chunks: Value| json!({"chunk_grid": {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": chunks}}});
+    let store = four_bytes("zarr.json", &uneven(json!([[1, 2, 3]])), &[5]);
+    fs::write(store.path().join("c/2"), [7, 8, 0]).unwrap();
+    let array = only(store.path());
+    assert_eq!((&array.chunk[..], array.is_uneven), (&[3][..], true));
+    assert_eq!(array.read_chunk(&[0]).unwrap(), [5, 9, 9]);
+    assert_eq!(array.read_chunk(&[1]).unwrap(), [7, 9, 9]);
+    let mut changes = uneven(json!([[2, 1], [[2, 1], 1]]));
+    changes["shape"] = json!([3, 3]);
+    let store = four_bytes("zarr.json", &changes, &[]);
+    for (key, chunk) in
+        [("c/0/0", &[1, 2, 4, 5][..]), ("c/0/1", &[3, 6]), ("c/1/0", &[7, 8]), ("c/1/1", &[0])]
+    {
+        let path = store.path().join(key);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, chunk).unwrap();
+    }
+    let array = only(store.path());
+    let read = |index: [u64; 2]| array.read_chunk(&index).unwrap();
+    assert_eq!(array.chunk, [2, 2]);
+    assert_eq!((read([0, 0]), read([0, 1])), (vec![1, 2, 4, 5], vec![3, 9, 6, 9]));
+    assert_eq!((read([1, 0]), read([1, 1])), (vec![7, 8, 9, 9], vec![0, 9, 9, 9]));
+    fs::write(store.path().join("c/0/1"), [3, 6, 6]).unwrap();
+    assert!(array.read_chunk(&[0, 1]).is_err());
+}
+
 #[test]
 fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
     let codec = |name: &str, configuration: Value| {
@@ -395,13 +512,22 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
         ),
         (compressor("blosc", "cname", json!("lz5")), ".zarray: "),
         (json!({"compressor": 7}), "expected an object with an id"),
-        (json!({"filters": [{"id": "delta", "dtype": "|u1"}]}), "the codec delta is not read"),
+        (json!({"filters": [{"id": "delta", "dtype": "<u2"}]}), "the codec delta is not read"),
         (
-            json!({"dtype": [["a", "<i4"], ["b", "<f4"]]}),
-            "elements of the structured type [[\"a\",\"<i4\"],[\"b\",\"<f4\"]] are not read",
+            json!({"filters": [{"id": "crc32", "location": "middle"}]}),
+            "the codec crc32 is not read",
+        ),
+        (
+            json!({"dtype": [["a", "<i4"], ["b", "|O"]]}),
+            "elements of the structured type [[\"a\",\"<i4\"],[\"b\",\"|O\"]] are not read",
         ),
         (json!({"dtype": 7}), ""),
-        (json!({"dtype": "|S3"}), "elements of type |S3 are not read"),
+        (json!({"dtype": "<x3"}), "elements of type <x3 are not read"),
+        (json!({"dtype": "|S0"}), "elements of type \"|S0\" are not read"),
+        (
+            json!({"dtype": "|S3", "fill_value": "YWFhYQ=="}),
+            "the fill value \"YWFhYQ==\" does not fit",
+        ),
         (json!({"order": "A"}), ""),
         (json!({"dimension_separator": "-"}), ""),
         (json!({"fill_value": {"x": 1}}), ""),

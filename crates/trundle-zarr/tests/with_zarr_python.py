@@ -6,6 +6,9 @@
 """
 
 import argparse
+import gzip
+import itertools
+import json
 import math
 import os
 import random
@@ -24,7 +27,13 @@ import zarr
 # The small limits below apply to the data that are moved, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
-TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3", "<M8[s]", ">m8[25us]"]
+TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3", "<M8[s]", ">m8[25us]", "S5", "V3"]
+STRUCTURES = [[("a", "<i4"), ("b", "<f8")], [("a", "u1"), ("b", "<U2"), ("c", "S3")], [("a", "?"), ("b", "<M8[s]"), ("c", "V5")]]
+# zarr-python 3.1 stores big-endian fields in version 3 as if they were little-endian.
+BIG_ENDIAN = [[("a", ">i4"), ("b", "u1"), ("c", ">f8")], [("a", "<i2"), ("b", ">c16")]]
+
+# zarr-python 3.1 fails with shards of raw bytes and structures.
+HAS_SHARDS_OF_BYTES = tuple(map(int, zarr.__version__.split(".")[:2])) > (3, 1)
 
 # Each codec of version 2, with the codecs that the program writes instead of it in version 3.
 V2_CODECS = [
@@ -63,7 +72,73 @@ def some_array(chance):
     if chance.random() < 0.03:
         shape[chance.randrange(rank)] = 0
     count = math.prod(shape)
+    if chance.random() < 0.25:
+        dtype = np.dtype(chance.choice(STRUCTURES))
+        array = np.zeros(shape, dtype)
+        for name in dtype.names:
+            field = dtype[name]
+            numbers = np.arange(count) % 250
+            array[name] = (numbers.astype("S3" if field.kind == "V" else field)).astype(field).reshape(shape)
+        return array
     return (np.arange(count) * 7 + 3).astype(chance.choice(TYPES)).reshape(shape)
+
+
+def some_filters(chance, dtype):
+    """Return filters for an array of version 2, and the codecs that the program writes instead of them."""
+    number = dtype.str
+    filters = [([numcodecs.CRC32(location=chance.choice(["start", "end"]))], [zarr.codecs.Crc32cCodec()])]
+    if dtype.kind in "iu" or number in ("<f4", "<f8", ">f8"):
+        filters += [([numcodecs.Delta(number)], [])] * 3
+    if number in ("<f4", "<f8"):
+        filters += [([numcodecs.BitRound(7)], []), ([numcodecs.BitRound(9), numcodecs.Quantize(2, number)], [])]
+    if dtype.kind == "b":
+        filters += [([numcodecs.PackBits()], [])] * 3
+    return chance.choice(filters) if chance.random() < 0.5 else (None, [])
+
+
+def uneven_store(chance, path, array):
+    """Write a store of version 3 in chunks of different sizes. zarr-python 3.1 does not have them."""
+    # The chunks of the older grid end where the array ends.
+    is_rectangular = chance.random() < 0.3 and array.size > 0
+    edges = []
+    for size in array.shape:
+        cuts = sorted(chance.sample(range(1, size), min(size - 1, chance.randint(0, 5)))) if size > 1 else []
+        ends = [*cuts, max(size, 1) + (0 if is_rectangular else chance.randint(0, 2))]
+        edges.append([end - begin for begin, end in zip([0, *ends], ends)])
+    folder = Path(path)
+    like = zarr.create_array(zarr.storage.MemoryStore(), shape=(1,), dtype=array.dtype, **fill_of(array.dtype))
+    document = like.metadata.to_dict()
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 1}}]
+    lengths = [[[edge, 1] if chance.random() < 0.3 else edge for edge in axis] for axis in edges]
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": lengths}}
+    if is_rectangular:
+        grid = {"name": "rectangular", "configuration": {"chunk_shape": edges}}
+    names = ["zarr_format", "node_type", "data_type", "chunk_key_encoding", "fill_value", "attributes"]
+    document = {name: document[name] for name in names} | {"chunk_grid": grid, "codecs": codecs, "shape": array.shape}
+    folder.mkdir()
+    (folder / "zarr.json").write_text(json.dumps(document))
+    begins = [list(itertools.accumulate([0, *axis]))[:-1] for axis in edges]
+    for index in itertools.product(*(range(len(axis)) for axis in edges)):
+        if chance.random() < 0.1 or array.size == 0:
+            part = tuple(slice(begins[axis][i], begins[axis][i] + edges[axis][i]) for axis, i in enumerate(index))
+            array[part] = np.array(like.fill_value, array.dtype)
+            continue
+        chunk = np.zeros([edges[axis][i] for axis, i in enumerate(index)], array.dtype)
+        part = tuple(slice(begins[axis][i], begins[axis][i] + edges[axis][i]) for axis, i in enumerate(index))
+        chunk[tuple(slice(0, size) for size in array[part].shape)] = array[part]
+        file = folder.joinpath("c", *map(str, index))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(gzip.compress(chunk.tobytes(), 1))
+    if HAS_SHARDS_OF_BYTES and grid["name"] == "rectilinear":
+        zarr.config.set({"array.rectilinear_chunks": True})
+        if not equal(zarr.open_array(path, mode="r")[...], array):
+            sys.exit(f"zarr-python reads other elements of {document}")
+    return array
+
+
+def fill_of(dtype):
+    """Return a fill value of zeros where zarr-python needs one."""
+    return {"fill_value": np.zeros((), dtype)[()]} if dtype.names else {}
 
 
 def some_store(chance, path, array):
@@ -71,19 +146,34 @@ def some_store(chance, path, array):
     contents of the store, its kind, and the codecs that the program must keep."""
     chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
     native = array.dtype.newbyteorder("=")
-    kind = chance.choice(["2", "3", "sharded", "transposed"])
+    kind = chance.choice(["2", "3", "sharded", "transposed", "uneven"])
+    if kind == "uneven":
+        return uneven_store(chance, path, array.astype(native)), kind, [zarr.codecs.GzipCodec(level=1)]
+    if kind == "sharded" and native.kind == "V" and not HAS_SHARDS_OF_BYTES:
+        kind = "3"
     same = {"shape": array.shape, "store": path}
     kept = chance.choice(V3_CODECS)
+    fill = 0
+    if native.kind in "SV":
+        fill = np.zeros((), native)[()] if chance.random() < 0.5 or array.size == 0 else array.flat[array.size // 2]
+        same["fill_value"] = fill
     if kind == "2":
+        if array.dtype.names and chance.random() < 0.5:
+            dtype = np.dtype(chance.choice(BIG_ENDIAN))
+            array = (np.arange(array.size * dtype.itemsize) % 251).astype("u1").view(dtype).reshape(array.shape)
+            fill = array.flat[0] if array.size else np.zeros((), dtype)[()]
         compressor, kept = chance.choice(V2_CODECS)
+        filters, first = some_filters(chance, array.dtype)
+        kept = kept if kept == "blosc" or not first else [*first, *kept]
+        compressor, kept = (None, first) if first and kept == "blosc" else (compressor, kept)
         store = zarr.create_array(
-            **same,
+            **same | {"fill_value": fill},
             dtype=array.dtype,
             chunks=chunks,
             zarr_format=2,
             order=chance.choice("CF"),
+            filters=filters,
             compressors=compressor,
-            fill_value=0,
         )
     elif kind == "3":
         store = zarr.create_array(**same, dtype=native, chunks=chunks, compressors=kept)
@@ -102,6 +192,8 @@ def some_store(chance, path, array):
         array = store[...]
     else:
         store[...] = array
+        # Some filters round the elements.
+        array = store[...]
     if kept and kind != "2" and isinstance(kept[0], zarr.codecs.BloscCodec):
         # If the codec states no element size, zarr-python adds it.
         kept = list(store.compressors)
@@ -133,7 +225,7 @@ def some_chunks(chance, array):
     sizes = [chance.randint(1, 12) for _ in array.shape]
     shards = [size * chance.randint(1, 4) for size in sizes]
     options = ["--chunks", ",".join(map(str, sizes))]
-    match chance.randrange(3):
+    match chance.randrange(3 if array.dtype.kind != "V" or HAS_SHARDS_OF_BYTES else 2):
         case 0:
             return [], None
         case 1:
@@ -153,6 +245,8 @@ def moved(program, *arguments):
 
 def equal(found, expected):
     """Return whether the elements are equal; one "not a time" equals another."""
+    if expected.dtype.kind in "SV":
+        return found.tobytes() == expected.astype(expected.dtype.newbyteorder("=")).tobytes()
     return np.array_equal(found, expected, equal_nan=expected.dtype.kind in "Mm")
 
 
@@ -160,8 +254,8 @@ def check_read(what, store, out, expected):
     """Check that zarr-python and tensorstore read the expected elements."""
     if store.dtype != expected.dtype.newbyteorder("=") or not equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
-    # tensorstore has no fixed-length strings and no times.
-    if expected.dtype.kind not in "UMm":
+    # tensorstore has no fixed-length strings, no times and not these structures.
+    if expected.dtype.kind not in "UMmSV":
         kvstore = {"driver": "file", "path": str(out)}
         found = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
         if not np.array_equal(found, expected):

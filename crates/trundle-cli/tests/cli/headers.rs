@@ -117,8 +117,16 @@ fn of_a_state_dict_nothing_is_run() {
         "{info}"
     );
     assert!(!dir.path("run").exists());
+    // A tensor in another order, as after `.t()`.
     dir.write("t.pt", &state_dict(&tensor, &[1, 4]));
-    dir.run("info t.pt").refused(3, "its strides are [1, 4]");
+    let turned = Tensor { shape: vec![5, 4], ..tensor.clone() };
+    dir.write("t.npy", &turned.file(npy::PLAIN));
+    dir.run("transpose t.npy --order 1,0 --row-major -o expected.npy --force").done();
+    for memory in ["8K", "64M"] {
+        let args = "convert t.pt --tensor w --only -o w.npy --force --row-major --verify";
+        dir.run(&format!("{args} --max-mem {memory}")).done();
+        assert!(dir.read("w.npy") == dir.read("expected.npy"));
+    }
     dir.run_on(&dir.read("m.pt"), "info - --from pt").refused(3, "it must be a file, not a stream");
 }
 

@@ -345,12 +345,59 @@ fn relayout_of_a_store_is_recorded_in_it() {
 }
 
 #[test]
+fn structures_are_moved_as_a_whole() {
+    let dir = Workdir::new();
+    let tensor = Tensor::noise("[('a', '<i2'), ('b', '|S3'), ('c', '<c8')]", 13, &[4, 3]);
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    dir.run("convert x.npy -o x.zarr --chunks 3,2 --verify").done();
+    let document: Value = serde_json::from_slice(&dir.read("x.zarr/zarr.json")).unwrap();
+    assert_eq!(document["data_type"]["name"], "structured");
+    dir.run("transpose x.zarr --order 1,0 -o y.zarr --shards 4,3 --chunks 2,3 --verify").done();
+    dir.run("transpose y.zarr --order 1,0 -o y.npy --row-major").done();
+    dir.run("cmp y.npy x.npy").done();
+    for (output, format) in [("y.h5", "HDF5"), ("y.safetensors", "it")] {
+        let why = format!("{format} has no");
+        let run = dir.run(&format!("convert x.zarr -o {output}"));
+        run.refused(2, &why);
+        run.refused(2, "[('a', '<i2'), ('b', '|S3'), ('c', '<c8')]");
+    }
+}
+
+#[test]
+fn chunks_of_different_sizes_become_chunks_of_one_size() {
+    let dir = Workdir::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[5, 6]);
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    let mut document = metadata(&[5, 6], &[5, 6], &plain());
+    let chunks = json!({ "kind": "inline", "chunk_shapes": [[2, 3], 6] });
+    document["chunk_grid"] = json!({ "name": "rectilinear", "configuration": chunks });
+    for row in 0..2 {
+        fs::create_dir_all(dir.path(&format!("u.zarr/c/{row}"))).unwrap();
+    }
+    dir.write("u.zarr/zarr.json", document.to_string().as_bytes());
+    dir.write("u.zarr/c/0/0", &tensor.bytes[..24]);
+    dir.write("u.zarr/c/1/0", &tensor.bytes[24..]);
+    let plan = dir.run("plan convert u.zarr -o v.zarr").done().text();
+    let said = "chunks of different sizes (replaced by chunks of one size)";
+    assert!(plan.contains(said), "{plan}");
+    dir.run("convert u.zarr -o v.zarr --verify").done();
+    let written: Value = serde_json::from_slice(&dir.read("v.zarr/zarr.json")).unwrap();
+    assert_eq!(written["chunk_grid"]["configuration"]["chunk_shape"], json!([3, 6]));
+    for store in ["u.zarr", "v.zarr"] {
+        dir.run(&format!("convert {store} -o y.npy --force")).done();
+        dir.run("cmp y.npy x.npy").done();
+    }
+    let append = dir.run("convert x.npy -o u.zarr --append 0");
+    append.refused(3, "rectilinear (chunks of different sizes)");
+}
+
+#[test]
 fn what_zarr_has_not_is_refused_before_anything_is_written() {
     let dir = Workdir::new();
     for (dtype, shape, word) in [
         ("u4", "4", "Zarr has no elements of type u4"),
         ("f8e4m3", "2", "Zarr has no elements of type f8e4m3"),
-        ("bytes2", "1", "Zarr has no elements of type"),
+        ("'[(\"a\", \">i2\")]'", "1", "no type for [[\"a\",\">i2\"]]: fields must have names"),
     ] {
         dir.write("x.bin", &[1, 2]);
         let args = format!("flip x.bin --dtype {dtype} --shape '{shape}' --axes 0");

@@ -154,8 +154,9 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
     check_relative(tensor.name).map_err(|why| refused(&format!("its name {why}")))?;
     let element = tensor.element;
     let bytes = tensor.shape.bytes(Width::Bytes(stored_width(element)))?;
-    let dtype = type_name(element)
-        .ok_or_else(|| refused(&format!("HDF5 has no elements of type {}", element.name())))?;
+    let dtype = type_name(element).ok_or_else(|| {
+        refused(&format!("HDF5 has no elements of type {}", element.name_with_fields()))
+    })?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     let chunks = chunks(tensor, &annotations.max_sizes)?;
     Ok(NewDataset {

@@ -2,8 +2,7 @@
 //! Several tensors may share a storage.
 //!
 //! The pickle is parsed, never executed. The reader supports tensors and parameters in dicts, lists and tuples, such as
-//! a state dict. A tensor's name is its keys, joined by dots. Tensors that are not row-major in their storage, and
-//! other objects, are listed as unreadable. Numbers, strings and booleans become metadata. CRC-32 values are not
+//! a state dict. A tensor's name is its keys, joined by dots. Other objects are listed as unreadable. Numbers, strings and booleans become metadata. CRC-32 values are not
 //! checked.
 //!
 //! Ignored, because they do not affect elements: devices, `requires_grad`, gradient hooks, attributes of dicts (such as
@@ -14,14 +13,17 @@
 mod dtype;
 mod objects;
 mod pickle;
+mod strided;
 mod tensor;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use trundle_core::Shape;
 
 use self::objects::named_objects;
 use self::pickle::{Object, Pickle};
+use self::strided::{Strided, WithStrided};
 use self::tensor::PickledTensor;
 use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
@@ -32,7 +34,7 @@ use crate::source::{Source, read_data};
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{TrailingBytes, Uncompressed};
-use crate::{Format, Header, Problem, StoredDType, Unreadable};
+use crate::{Format, Header, Problem, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
     name: "pt",
@@ -58,6 +60,9 @@ const MAX_FAULT_BYTES: usize = 1 << 26;
 
 /// The longest pickle that is read, in bytes. Its objects can take 50 times as much memory.
 const MAX_PICKLE_BYTES: u64 = 1 << 23;
+
+/// The largest tensor in bytes that can be larger than its storage, because its elements occur more than once.
+const MAX_EXPANDED_BYTES: u64 = 1 << 30;
 
 /// An optional member with the byte order.
 const BYTE_ORDER: &str = "byteorder";
@@ -85,18 +90,38 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         match text(pickle.object(object.id)) {
             Some(text) => collected.metadata.push((name, text)),
             None => {
-                let read = tensor::read(&pickle, object.id);
-                collected.push(
-                    name.clone(),
-                    read.and_then(|it| archive.header(name, &it, byte_order)),
-                )?;
+                let read = tensor::read(&pickle, object.id, byte_order);
+                collected.push(name.clone(), read.and_then(|it| archive.header(name, &it)))?;
             }
         }
     }
-    let Collected { headers, unreadable, metadata, .. } = collected.checked()?;
+    let Collected { mut headers, strided, unreadable, metadata, .. } = collected.checked()?;
+    if !strided.is_empty() {
+        source = with_strided(source, &mut headers, strided)?;
+    }
     let headers = hint.apply_to_any(headers)?;
     let listing = Listing { headers, metadata, unreadable, ..Listing::default() };
     Ok(Uncompressed::new(listing, 0, source, TrailingBytes::Ignored)?)
+}
+
+/// Returns a source in which the elements of the strided tensors follow the file, and sets their offsets. Each tensor has
+/// the index of its header.
+fn with_strided(
+    source: Source,
+    headers: &mut [Header],
+    strided: Vec<(usize, Strided)>,
+) -> Result<Source, Problem> {
+    let file_bytes = source.length().unwrap_or(0);
+    let (mut end, mut tensors) = (file_bytes, Vec::new());
+    for (index, tensor) in strided {
+        headers[index].data_offset = Some(end);
+        let bytes = tensor.bytes();
+        tensors.push((end, tensor));
+        end = end.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or_else(|| {
+            Problem::unsupported("its tensors have more bytes than a file can have")
+        })?;
+    }
+    source.with_blob(|file| Arc::new(WithStrided { file, file_bytes, tensors, end }))
 }
 
 /// Formats a number, string or boolean; `None` for other objects.
@@ -114,15 +139,24 @@ fn text(object: &Object) -> Option<String> {
 #[derive(Default)]
 struct Collected {
     headers: Vec<Header>,
+    /// The tensors that are not row-major, each with the index of its header.
+    strided: Vec<(usize, Strided)>,
     unreadable: Vec<Unreadable>,
     metadata: Vec<(String, String)>,
     fault_bytes: usize,
 }
 
 impl Collected {
-    fn push(&mut self, name: String, read: Result<Header, Problem>) -> Result<(), Problem> {
+    fn push(
+        &mut self,
+        name: String,
+        read: Result<(Header, Option<Strided>), Problem>,
+    ) -> Result<(), Problem> {
         match read {
-            Ok(header) => self.headers.push(header),
+            Ok((header, strided)) => {
+                self.strided.extend(strided.map(|strided| (self.headers.len(), strided)));
+                self.headers.push(header);
+            }
             Err(Problem::Unsupported(why)) if self.fault_bytes + why.len() <= MAX_FAULT_BYTES => {
                 self.fault_bytes += why.len();
                 self.unreadable.push(Unreadable { name, problem: Problem::Unsupported(why) });
@@ -211,35 +245,69 @@ impl Archive {
         }
     }
 
-    /// Returns the header of a tensor, after checking that its elements are within its storage.
+    /// Returns the header of a tensor, after checking that its elements are within its storage. If they are not row-major
+    /// in it, also returns their positions.
     fn header(
         &self,
         name: String,
         tensor: &PickledTensor,
-        order: ByteOrder,
-    ) -> Result<Header, Problem> {
-        tensor.check_row_major()?;
-        let element = StoredDType::ordered(tensor.dtype, order);
+    ) -> Result<(Header, Option<Strided>), Problem> {
+        let element = tensor.element.clone();
         let size = |size: &u64| {
             usize::try_from(*size)
                 .map_err(|_| Problem::Malformed(format!("a size of {size}, over {}", usize::MAX)))
         };
         let sizes: Vec<usize> = tensor.sizes.iter().map(size).collect::<Result<_, _>>()?;
         let shape = Shape::new(sizes)?;
-        let data_bytes = shape.bytes(element.width())?;
+        let data_bytes = shape.bytes(element.width())? as u64;
         let storage = self.stored(&format!("data/{}", tensor.storage))?;
-        let width = tensor.dtype.width() as u64;
-        let storage_bytes = storage.bytes.min(tensor.storage_elements.saturating_mul(width));
-        let begin = tensor.offset.checked_mul(width);
-        let end = begin.and_then(|begin| begin.checked_add(data_bytes as u64));
+        let width = element.width().units();
+        let storage_bytes = storage.bytes.min(tensor.storage_bytes);
+        let is_row_major = tensor.is_row_major();
+        let strides = tensor
+            .strides
+            .iter()
+            .map(|stride| u64::try_from(*stride).ok()?.checked_mul(width as u64));
+        let strides = strides.collect::<Option<Vec<u64>>>().filter(|_| !is_row_major);
+        let span = match &strides {
+            None if is_row_major => Some(data_bytes),
+            strides => strides.as_ref().and_then(|strides| span(&tensor.sizes, strides, width)),
+        };
+        // The offset of a tensor without elements may be beyond the storage.
+        let offset = if data_bytes == 0 { 0 } else { tensor.offset };
+        let begin = offset.checked_mul(width as u64);
+        let end = begin.zip(span).and_then(|(begin, span)| begin.checked_add(span));
         let (Some(begin), Some(_)) = (begin, end.filter(|end| *end <= storage_bytes)) else {
+            let strides = match is_row_major {
+                true => String::new(),
+                false => format!(" with strides {:?}", tensor.strides),
+            };
             return Err(Problem::Malformed(format!(
-                "{} {shape} from element {} on has {data_bytes} bytes, but its storage has {storage_bytes}",
+                "{} {shape}{strides} from element {} on has {data_bytes} bytes, but its storage has {storage_bytes}",
                 element.name(),
                 tensor.offset,
             )));
         };
+        if data_bytes > storage_bytes.max(MAX_EXPANDED_BYTES) {
+            return Err(Problem::unsupported(format!(
+                "repeats the elements of a storage of {storage_bytes} bytes to {data_bytes} bytes, over {MAX_EXPANDED_BYTES}"
+            )));
+        }
         let data_offset = storage.offset_of(begin);
-        Header::row_major(name, element, shape, data_offset)
+        let strided = strides.zip(data_offset).map(|(strides, begin)| Strided {
+            begin,
+            width,
+            sizes: tensor.sizes.clone(),
+            strides,
+        });
+        Ok((Header::row_major(name, element, shape, data_offset)?, strided))
     }
+}
+
+/// Returns the bytes from the first to the end of the last element; `None` if the number overflows.
+fn span(sizes: &[u64], strides: &[u64], width: usize) -> Option<u64> {
+    let mut axes = sizes.iter().zip(strides);
+    axes.try_fold(width as u64, |span, (size, stride)| {
+        span.checked_add((size - 1).checked_mul(*stride)?)
+    })
 }

@@ -1,10 +1,9 @@
 //! Finds tensors in a pickle: the calls with which PyTorch recreates them.
 
-use trundle_core::DType;
-
 use super::dtype;
 use super::pickle::{Id, Object, Pickle};
-use crate::Problem;
+use crate::stored_dtype::ByteOrder;
+use crate::{Problem, StoredDType};
 
 const MAX_DIMENSIONS: usize = 64;
 
@@ -12,10 +11,11 @@ const MAX_DIMENSIONS: usize = 64;
 const MAX_KEY_BYTES: usize = 20;
 
 pub(super) struct PickledTensor {
-    pub dtype: DType,
+    /// The type, with little-endian numbers unless `order` says otherwise.
+    pub element: StoredDType,
     /// The number of the storage's member in the archive.
     pub storage: String,
-    pub storage_elements: u64,
+    pub storage_bytes: u64,
     /// The offset of the tensor in the storage, in elements.
     pub offset: u64,
     pub sizes: Vec<u64>,
@@ -25,26 +25,37 @@ pub(super) struct PickledTensor {
 
 /// The function that creates a tensor from a storage (`torch/_utils.py`).
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
+/// The same for types that have no storage class.
+const TENSOR_OF_TYPE: &str = "torch._utils._rebuild_tensor_v3";
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
 
 /// Reads the object `id` as a tensor.
 ///
 /// # Errors
 /// [`Problem::Unsupported`] if the object is not a tensor, or is a kind of tensor that is not supported.
-pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
+pub(super) fn read(pickle: &Pickle, id: Id, order: ByteOrder) -> Result<PickledTensor, Problem> {
     let (function, arguments) = call(pickle, id)?;
     let (function, arguments) = match (function, arguments) {
         // `requires_grad` and gradient hooks do not affect the elements.
         (PARAMETER, [tensor, _, _]) => call(pickle, *tensor)?,
         other => other,
     };
-    let (storage, offset, sizes, strides) = match (function, arguments) {
-        (TENSOR, [storage, offset, sizes, strides, _, _]) => (storage, offset, sizes, strides),
+    let (storage, offset, sizes, strides, dtype) = match (function, arguments) {
+        (TENSOR, [storage, offset, sizes, strides, _, _]) => {
+            (storage, offset, sizes, strides, None)
+        }
         (TENSOR, [storage, offset, sizes, strides, _, _, metadata]) => {
             check_metadata(pickle, *metadata)?;
-            (storage, offset, sizes, strides)
+            (storage, offset, sizes, strides, None)
         }
-        (TENSOR | PARAMETER, arguments) => {
+        (TENSOR_OF_TYPE, [storage, offset, sizes, strides, _, _, dtype]) => {
+            (storage, offset, sizes, strides, Some(*dtype))
+        }
+        (TENSOR_OF_TYPE, [storage, offset, sizes, strides, _, _, dtype, metadata]) => {
+            check_metadata(pickle, *metadata)?;
+            (storage, offset, sizes, strides, Some(*dtype))
+        }
+        (TENSOR | TENSOR_OF_TYPE | PARAMETER, arguments) => {
             let count = arguments.len();
             return Err(Problem::unsupported(format!(
                 "is made by {function} with an unexpected number of arguments ({count})"
@@ -55,7 +66,8 @@ pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
             return Err(Problem::unsupported(why));
         }
     };
-    let TorchStorage { dtype, member, elements } = storage_of(pickle, *storage)?;
+    let TorchStorage { class, member, elements } = storage_of(pickle, *storage)?;
+    let (element, storage_bytes) = element_of(pickle, class, elements, dtype, order)?;
     let Object::Int(offset) = pickle.object(*offset) else {
         return Err(Problem::unsupported("has an offset that is not an integer"));
     };
@@ -72,7 +84,7 @@ pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
         let (strides, sizes) = (strides.len(), sizes.len());
         return Err(Problem::unsupported(format!("has {strides} strides, but {sizes} sizes")));
     }
-    Ok(PickledTensor { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
+    Ok(PickledTensor { element, storage: member, storage_bytes, offset, sizes, strides })
 }
 
 /// Checks that the metadata of a tensor does not change its elements.
@@ -109,8 +121,8 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
 }
 
 impl PickledTensor {
-    /// Checks that the elements are contiguous and row-major. The strides of axes with size 1 do not matter.
-    pub(super) fn check_row_major(&self) -> Result<(), Problem> {
+    /// Returns whether the elements are contiguous and row-major. The strides of axes with size 1 do not matter.
+    pub(super) fn is_row_major(&self) -> bool {
         let mut expected = 1u128;
         let axes = self.sizes.iter().zip(&self.strides);
         let mut differs = false;
@@ -118,13 +130,7 @@ impl PickledTensor {
             differs |= u128::try_from(*stride) != Ok(expected);
             expected = expected.saturating_mul(u128::from(*size));
         }
-        if !differs || self.sizes.contains(&0) {
-            return Ok(());
-        }
-        let (sizes, strides) = (&self.sizes, &self.strides);
-        Err(Problem::unsupported(format!(
-            "its strides are {strides:?}: only row-major strides are read (shape {sizes:?})"
-        )))
+        !differs || self.sizes.contains(&0)
     }
 }
 
@@ -134,7 +140,7 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     };
     match (pickle.object(*function), pickle.object(*arguments)) {
         (Object::Global(function), _)
-            if *is_changed && [TENSOR, PARAMETER].contains(&&function[..]) =>
+            if *is_changed && [TENSOR, TENSOR_OF_TYPE, PARAMETER].contains(&&function[..]) =>
         {
             Err(Problem::unsupported("is changed after its creation, which is not supported"))
         }
@@ -143,15 +149,43 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     }
 }
 
-struct TorchStorage {
-    dtype: DType,
+struct TorchStorage<'a> {
+    class: &'a str,
     /// The number of its member in the archive.
     member: String,
+    /// The number of elements of the class; of bytes, if it has no type.
     elements: u64,
 }
 
+/// Returns the element type and the size of the storage in bytes.
+fn element_of(
+    pickle: &Pickle,
+    class: &str,
+    elements: u64,
+    dtype: Option<Id>,
+    order: ByteOrder,
+) -> Result<(StoredDType, u64), Problem> {
+    match dtype.map(|dtype| pickle.object(dtype)) {
+        None => {
+            let dtype = dtype::of_storage(class).ok_or_else(|| {
+                Problem::unsupported(format!("has elements of {class}, which are not read"))
+            })?;
+            let bytes = elements.saturating_mul(dtype.width() as u64);
+            Ok((StoredDType::ordered(dtype, order), bytes))
+        }
+        Some(Object::Global(name)) if class == "torch.storage.UntypedStorage" => {
+            let element = dtype::of_name(name)?;
+            let of_order = StoredDType::ordered(element.dtype(), order);
+            Ok((if of_order.name() == element.name() { of_order } else { element }, elements))
+        }
+        Some(_) => {
+            Err(Problem::unsupported("has a type or a storage that torch.save does not write"))
+        }
+    }
+}
+
 /// Reads the object `id` as a storage. Its device is ignored.
-fn storage_of(pickle: &Pickle, id: Id) -> Result<TorchStorage, Problem> {
+fn storage_of(pickle: &Pickle, id: Id) -> Result<TorchStorage<'_>, Problem> {
     let not = || Problem::unsupported("has a storage that torch.save does not write");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };
@@ -165,10 +199,7 @@ fn storage_of(pickle: &Pickle, id: Id) -> Result<TorchStorage, Problem> {
         return Err(not());
     }
     let elements = u64::try_from(*elements).map_err(|_| not())?;
-    let dtype = dtype::of_storage(class).ok_or_else(|| {
-        Problem::unsupported(format!("has elements of {class}, which are not read"))
-    })?;
-    Ok(TorchStorage { dtype, member: key.clone(), elements })
+    Ok(TorchStorage { class, member: key.clone(), elements })
 }
 
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {

@@ -53,7 +53,8 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
         Some(name) => element.name() == name,
     };
     let found = DTYPES.iter().find(|(_, dtype, bits)| is_of(*dtype, *bits));
-    let (name, dtype, bits) = found.ok_or_else(|| format!("it has no type {}", element.name()))?;
+    let (name, dtype, bits) =
+        found.ok_or_else(|| format!("it has no type {}", element.name_with_fields()))?;
     let known = element_of(*dtype, *bits);
     match (element.width(), known.width()) {
         (Width::SubByte(own), Width::SubByte(known)) if own != known => {

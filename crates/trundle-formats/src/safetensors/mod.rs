@@ -6,7 +6,7 @@
 //!
 //! <https://huggingface.co/docs/safetensors>
 
-mod dtype;
+pub(crate) mod dtype;
 mod header;
 mod index;
 

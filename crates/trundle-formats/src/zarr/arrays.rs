@@ -127,7 +127,12 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     let shard = array.shard.as_deref().map(usable).transpose()?;
     let order = ChunkedArray::order(array).map(<[usize]>::to_vec);
     let mut encoding = codecs::encoding(&array.codecs, shard, order, array.width);
-    encoding.as_written &= array.has_usual_index;
+    encoding.as_written &= array.has_usual_index && !array.is_uneven;
+    if array.is_uneven {
+        let what = "chunks of different sizes";
+        encoding.not_kept.push(format!("{what} (replaced by chunks of one size)"));
+        encoding.not_written.get_or_insert_with(|| format!("rectilinear ({what})"));
+    }
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
         attributes: attributes::to_text(&array.attributes),

@@ -104,7 +104,7 @@ fn kept_codec(
         "numcodecs.zlib" => {
             return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
         }
-        "numcodecs.fletcher32" | "numcodecs.adler32" => {
+        "numcodecs.fletcher32" | "numcodecs.adler32" | "numcodecs.crc32" => {
             return Some((Codec::Crc32c, Some("crc32c")));
         }
         // The most similar codecs of version 3.

@@ -8,6 +8,7 @@ use trundle_zarr::{MOST_ARRAYS, NewArray};
 use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
 use crate::format::NewFolder;
+use crate::literal::Literal;
 use crate::names::check_relative;
 use crate::skeleton::{self, chunk_bytes, chunk_of, is_whole};
 use crate::stored_dtype::numpy_kind;
@@ -118,7 +119,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         return Err(tensor.refused(NAME, why));
     }
     let dtype = type_name(element).ok_or_else(|| {
-        tensor.refused(NAME, format!("Zarr has no elements of type {}", element.name()))
+        tensor.refused(NAME, format!("Zarr has no elements of type {}", element.name_with_fields()))
     })?;
     let width = element.width().units();
     let sizes = tensor.shape.to_vec();
@@ -172,7 +173,10 @@ fn type_name(element: &StoredDType) -> Option<String> {
     if element.holds_texts() {
         return Some("string".to_owned());
     }
-    if ["<U", "<M8", "<m8"].iter().any(|kind| of_numpy.starts_with(kind)) {
+    if of_numpy.starts_with('[') {
+        return Some(Literal::parse(of_numpy).ok()?.to_json()?.to_string());
+    }
+    if ["<U", "<M8", "<m8", "|S", "|V"].iter().any(|kind| of_numpy.starts_with(kind)) {
         return Some(of_numpy.to_owned());
     }
     let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();
