@@ -14,6 +14,7 @@
 //!   compressed with gzip): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`; the filters of plugins need `zarr` too.
+//! - TIFF, BigTIFF and OME-TIFF (read only), with the feature `tiff`; zstd needs `zarr` too.
 //!
 //! Files are not trusted: sizes in headers do not cause allocations, and inconsistent files are refused before any data
 //! is read.
@@ -47,7 +48,7 @@ mod blob;
 pub mod bucket;
 #[cfg(feature = "zarr")]
 mod bucket_output;
-#[cfg(any(feature = "zarr", feature = "hdf5"))]
+#[cfg(any(feature = "zarr", feature = "hdf5", feature = "tiff"))]
 mod chunked;
 mod codecs;
 mod concatenated;
@@ -100,6 +101,8 @@ mod temporary_folder;
 mod temporary_name;
 mod tensor_file;
 mod tensor_hint;
+#[cfg(feature = "tiff")]
+mod tiff;
 mod type_names;
 mod uncompressed;
 mod url;
