@@ -68,7 +68,7 @@ impl Attributes {
                 own.fill = Some(text.trim().to_owned());
             }
             // The shape that tifffile writes is read.
-            if !text.is_empty() && !(tag == DESCRIPTION && shape_of(&text).is_some()) {
+            if !(text.is_empty() || tag == DESCRIPTION && shape_of(&text).is_some()) {
                 own.all.insert(name.to_owned(), value);
             }
         }

@@ -118,8 +118,7 @@ fn deflate(encoded: &[u8], out: &mut [u8]) -> std::io::Result<usize> {
         }
     }
     // The checksum is compared at the end.
-    decoder.read(&mut [0])?;
-    Ok(got)
+    decoder.read(&mut [0]).map(|_| got)
 }
 
 fn lzw(encoded: &[u8], out: &mut [u8]) -> Result<usize, String> {
@@ -148,7 +147,7 @@ fn pack_bits(mut encoded: &[u8], out: &mut [u8]) -> usize {
         && got < out.len()
     {
         let left = out.len() - got;
-        match *head as i8 {
+        match head.cast_signed() {
             // It stands for nothing.
             i8::MIN => encoded = rest,
             repeats @ ..0 => {

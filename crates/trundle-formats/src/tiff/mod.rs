@@ -40,7 +40,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps: Keeps::Nothing,
     states_column_major: false,
-    begins: |first| MAGICS.iter().any(|magic| first.starts_with(*magic)),
+    begins: |first| MAGICS.iter().any(|magic| first.starts_with(magic)),
     open,
     skeleton: None,
     folder: None,
@@ -60,10 +60,8 @@ const BLOCK: u64 = 1 << 12;
 const MAX_DESCRIPTION: u64 = 1 << 28;
 
 fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let files = source.files().iter();
-    let file_name =
-        files.filter_map(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-    let file_name = file_name.last().unwrap_or_default();
+    let path = source.files().last().and_then(|path| path.file_name());
+    let file_name = path.unwrap_or_default().to_string_lossy().into_owned();
     let mut name = source.name().to_owned();
     let stem = name.len().saturating_sub(".ome".len());
     if name.get(stem..).is_some_and(|ending| ending.eq_ignore_ascii_case(".ome")) {
@@ -231,13 +229,13 @@ impl Tensors {
 fn page_data<'a>(
     reader: &mut DirectoryReader,
     layout: &Layout,
-    pages: impl Iterator<Item = &'a Page> + Clone,
+    pages: impl Iterator<Item = &'a Page>,
 ) -> Result<Vec<PageData>, Problem> {
     let (down, across) = layout.parts();
     let count = down.checked_mul(across).and_then(|count| count.checked_mul(layout.planes()));
     let count = count.ok_or_else(too_large)?;
     let mut in_parts = Vec::new();
-    for page in pages.clone() {
+    for page in pages {
         let is_there = |values: &directory::Values| values.is_unsigned() && values.count >= count;
         let (offsets, byte_counts) =
             (page.offsets.filter(is_there), page.byte_counts.filter(is_there));
