@@ -351,6 +351,11 @@ fn descriptions_of_imagej_and_tifffile_name_axes() {
     let one = with(page(8), &[(270, Text(imagej.replace("slices=3", "slices=90")))]);
     assert!(refusal(LITTLE.file(&all, &[one])).starts_with("truncated: the data should have 2160"));
     check_one(stack(5, imagej, &[]), &[5, 3, 2], "page y x", &all[..60]);
+    // The samples of a pixel can be counted as channels, or come in addition to them.
+    let pairs = [(258, Short(vec![8, 8])), (277, Short(vec![2]))];
+    let counted = "ImageJ=1.54\nimages=3\nchannels=2\nslices=3\n";
+    check_one(stack(3, counted, &pairs), &[3, 3, 2, 2], "z y x c", &all[..36]);
+    check_one(stack(6, imagej, &pairs), &[3, 2, 3, 2, 2], "z c y x s", &all);
     let shaped = r#"{"shape": [2, 3, 3, 2], "axes": "TQYX"}"#;
     let file = check_one(stack(6, shaped, &[]), &[2, 3, 3, 2], "t page y x", &all);
     assert!(file.metadata().is_empty());
