@@ -269,6 +269,57 @@ def nifti(version):
     return bytes(header) + bytes(range(48))
 
 
+def tiff(layout, order="<", description=None):
+    """Pages of 5 x 7 integers of 16 bits: strips of deflate with a predictor, or tiles of LZW or PackBits."""
+    pages, data, values = 3, bytearray(), struct.pack(order + "35H", *range(0, 3500, 100))
+    lzw = bytes([128, 0, 64, 32]) * 200
+    parts = {
+        "plain": [values[:28], values[28:56], values[56:]],
+        "deflate": [zlib.compress(values[at : at + 28]) for at in (0, 28, 56)],
+        "lzw": [lzw],
+        "packbits": [b"\x81\x05" * 4],
+    }[layout]
+    is_tiled, begin = layout in ("lzw", "packbits"), 8
+    codes = {"plain": 1, "deflate": 8, "lzw": 5, "packbits": 32773}
+    directories = []
+    for number in range(pages):
+        offsets = []
+        for part in parts:
+            offsets.append(begin + len(data))
+            data += part
+        lengths = [len(part) for part in parts]
+        fields = [(256, 3, [7]), (257, 3, [5]), (258, 3, [16]), (259, 3, [codes[layout]]), (262, 3, [1])]
+        if description and number == 0:
+            fields.append((270, 2, list(description.encode() + b"\0")))
+        if is_tiled:
+            fields += [(322, 3, [16]), (323, 3, [16]), (324, 4, offsets), (325, 4, lengths)]
+        else:
+            fields += [(273, 4, offsets), (278, 3, [2]), (279, 4, lengths)]
+            fields += [(317, 3, [2])] if layout == "deflate" else []
+        directories.append(fields)
+    first = begin + len(data)
+    out = {"<": b"II", ">": b"MM"}[order] + struct.pack(order + "HI", 42, first) + data
+    for number, fields in enumerate(directories):
+        end = len(out) + 2 + 12 * len(fields) + 4
+        head, tail = struct.pack(order + "H", len(fields)), b""
+        for tag, kind, own in fields:
+            packed = struct.pack(f"{order}{len(own)}{ {2: 'B', 3: 'H', 4: 'I'}[kind] }", *own)
+            at = packed.ljust(4, b"\0") if len(packed) <= 4 else struct.pack(order + "I", end + len(tail))
+            tail += packed if len(packed) > 4 else b""
+            head += struct.pack(order + "HHI", tag, kind, len(own)) + at
+        following = end + len(tail) if number + 1 < pages else 0
+        out += head + struct.pack(order + "I", following) + tail
+    return bytes(out)
+
+
+def tiffs():
+    pixels = 'DimensionOrder="XYZCT" SizeX="7" SizeY="5" SizeZ="3" SizeC="1" SizeT="1"'
+    ome = f'<OME><Image Name="a"><Pixels {pixels}><TiffData IFD="0" PlaneCount="3"/></Pixels></Image></OME>'
+    described = [ome, "ImageJ=1.54\nimages=3\nslices=3\n", '{"shape": [3, 5, 7]}', None]
+    plain = [tiff("plain", chance, text) for chance in "<>" for text in described]
+    return plain + [tiff(layout, order, ome) for layout in ("deflate", "lzw", "packbits") for order in "<>"]
+
+
 def state_dict(mutate, chance):
     """Tensors with and without a storage class and in any order, a number and a list. Either the pickle or the archive
     is mutated."""
@@ -343,7 +394,7 @@ def formats():
     """For each format, a function that returns the files and commands of one mutation."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
-    singles |= {"gguf": [gguf()], "nrrd": [nrrd(), nrrd("gzip")], "nii": [nifti(1), nifti(2)]}
+    singles |= {"gguf": [gguf()], "nrrd": [nrrd(), nrrd("gzip")], "nii": [nifti(1), nifti(2)], "tif": tiffs()}
     singles["nii.gz"] = [gzip.compress(image) for image in singles["nii"]]
     models, (xml, weights) = onnx_models(), openvino_model()
     # A model that also computes, for `plan` and `fuse`.

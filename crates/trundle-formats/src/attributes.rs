@@ -19,7 +19,7 @@ pub const TYPED_KEY: &str = "\0hdf5";
 
 /// Converts attributes to pairs of strings, for other formats. Strings that could be parsed as JSON, and all other
 /// values, become JSON.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
+#[cfg(any(feature = "hdf5", feature = "tiff", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
         Value::String(text) if is_plain(&text) => text,
@@ -29,7 +29,7 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
 }
 
 /// Returns whether a string is unchanged in a pair of strings: it is neither JSON nor a number that JSON lacks.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
+#[cfg(any(feature = "hdf5", feature = "tiff", feature = "zarr"))]
 fn is_plain(text: &str) -> bool {
     !text.starts_with('\0') && value_of(text) == *text
 }
@@ -113,7 +113,7 @@ fn value_of(text: &str) -> Value {
 }
 
 /// Formats attributes as a JSON object, or as an empty string if there are none.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
+#[cfg(any(feature = "hdf5", feature = "tiff", feature = "zarr"))]
 pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
         return String::new();

@@ -14,6 +14,7 @@
 //!   compressed with gzip): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`; the filters of plugins need `zarr` too.
+//! - TIFF, BigTIFF and OME-TIFF (read only), with the feature `tiff`; zstd needs `zarr` too.
 //!
 //! Files are not trusted: sizes in headers do not cause allocations, and inconsistent files are refused before any data
 //! is read.
@@ -49,7 +50,7 @@ pub mod bucket;
 mod bucket_addition;
 #[cfg(feature = "zarr")]
 mod bucket_output;
-#[cfg(any(feature = "zarr", feature = "hdf5"))]
+#[cfg(any(feature = "zarr", feature = "hdf5", feature = "tiff"))]
 mod chunked;
 mod codecs;
 mod concatenated;
@@ -107,6 +108,8 @@ mod tensor_hint;
     expect(dead_code, reason = "only Zarr and HDF5 have strings of variable length")
 )]
 mod texts;
+#[cfg(feature = "tiff")]
+mod tiff;
 mod type_names;
 mod uncompressed;
 mod url;

@@ -5,6 +5,8 @@ use std::path::Path;
 use crate::error::is_stream;
 #[cfg(feature = "hdf5")]
 use crate::hdf5;
+#[cfg(feature = "tiff")]
+use crate::tiff;
 use crate::url::without_query;
 #[cfg(feature = "zarr")]
 use crate::zarr;
@@ -27,6 +29,8 @@ pub static FORMATS: &[Format] = &[
     gguf::FORMAT,
     nrrd::FORMAT,
     nifti::FORMAT,
+    #[cfg(feature = "tiff")]
+    tiff::FORMAT,
     pt::FORMAT,
     raw::FORMAT,
 ];

@@ -138,7 +138,7 @@ impl TensorHint {
     /// # Errors
     /// The errors of [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if the hint would change a shape or a
     /// width.
-    #[cfg(any(feature = "zarr", feature = "hdf5"))]
+    #[cfg(any(feature = "zarr", feature = "hdf5", feature = "tiff"))]
     pub(crate) fn apply_to_chunked(&self, in_file: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(in_file.to_vec())?;
         for (header, in_file) in described.iter().zip(in_file) {

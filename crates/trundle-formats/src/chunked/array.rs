@@ -83,6 +83,14 @@ pub(crate) fn too_large() -> Problem {
     Problem::unsupported("more bytes than a file can have")
 }
 
+/// Returns a buffer of zeros, or an error if there is not enough memory.
+pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    zeros.resize(bytes, 0);
+    Ok(zeros)
+}
+
 pub(crate) fn usable(sizes: &[u64]) -> Result<Vec<usize>, Problem> {
     let sizes = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>();
     sizes.ok_or_else(too_large)

@@ -6,16 +6,25 @@
 mod array;
 mod boxes;
 mod chunks;
+#[cfg(any(feature = "hdf5", feature = "tiff"))]
+mod file;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 mod new_chunks;
 mod recent;
 
-pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
+pub(crate) use array::{ChunkedArray, bytes_of_chunks, header, too_large, usable, zeros};
 #[cfg(feature = "zarr")]
-pub(crate) use array::{StoredChunk, read_box};
+pub(crate) use array::{StoredChunk, copy_all, read_box};
 #[cfg(feature = "zarr")]
 pub(crate) use boxes::part_of_chunk;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) use boxes::{BoxPosition, copy_box};
 #[cfg(feature = "hdf5")]
 pub(crate) use boxes::{counts, index_of};
 pub(crate) use chunks::Chunks;
-pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray, zeros};
+#[cfg(feature = "hdf5")]
+pub(crate) use file::Unstored;
+#[cfg(any(feature = "hdf5", feature = "tiff"))]
+pub(crate) use file::{ChunkedFile, Data};
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use new_chunks::{ChunkWriter, NewChunks, WrittenArray};

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::array::zeros;
 use super::boxes::{BoxPosition, copy_box, part_of_chunk};
 use super::recent::Recent;
 use crate::Blob;
@@ -174,14 +175,6 @@ impl<W: ChunkWriter> Chunk<'_, W> {
         writer.read_chunk(&self.index, &begin, &lens, &mut bytes)?;
         Ok(bytes)
     }
-}
-
-/// Returns a buffer of zeros, or an error if there is not enough memory.
-pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    zeros.resize(bytes, 0);
-    Ok(zeros)
 }
 
 #[derive(Debug)]

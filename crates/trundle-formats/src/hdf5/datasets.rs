@@ -1,31 +1,22 @@
 //! Reads the datasets of a file as tensors.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use trundle_core::Shape;
 use trundle_hdf5::{ASCII_STRING, Dataset, Hdf5File, STRING};
 
 use super::codecs;
-use super::data::{Bytes, Data, Unstored};
+use super::data::Bytes;
 use super::texts::{ChunkedTexts, FileTexts, StoredTexts, UnchunkedTexts};
-use crate::blob::Sequential;
-use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
-use crate::contents::{Contents, Listing};
+use crate::chunked::{
+    self, ChunkedArray, ChunkedFile, Chunks, Data, Unstored, bytes_of_chunks, too_large, usable,
+};
+use crate::contents::Listing;
 use crate::names::check_unique;
-use crate::source::copy;
 use crate::texts::{NUMBER_BYTES, Texts};
 use crate::{
-    Annotations, Blob, Encoding, Header, Problem, Progress, StoredDType, TensorHint, Unreadable,
-    attributes,
+    Annotations, Blob, Encoding, Header, Problem, StoredDType, TensorHint, Unreadable, attributes,
 };
-
-pub(super) struct Datasets {
-    listing: Listing,
-    /// For each dataset, its index among the chunked ones, if it is chunked.
-    chunked: Vec<Option<usize>>,
-    data: Data,
-}
 
 /// The datasets while offsets are assigned to them.
 #[derive(Default)]
@@ -39,68 +30,60 @@ struct AssignedDatasets {
     chunks_end: u64,
 }
 
-impl Datasets {
-    pub(super) fn new(
-        blob: Arc<dyn Blob>,
-        bytes: u64,
-        own_name: &str,
-        mut file: Hdf5File,
-        hint: &TensorHint,
-    ) -> Result<Datasets, Problem> {
-        let mut unreadable: Vec<Unreadable> = file
-            .unreadable
-            .into_iter()
-            .map(|each| Unreadable { name: each.path, problem: each.error.into() })
-            .collect();
-        let texts = FileTexts {
-            file: Arc::new(Bytes { blob: Arc::clone(&blob), bytes }),
-            strings: Arc::new(file.strings),
-            texts: Texts::shared(),
-        };
-        let mut assigned = AssignedDatasets { unstored_end: bytes, ..AssignedDatasets::default() };
-        for dataset in file.datasets {
-            let name = dataset.path.clone();
-            if let Err(problem) = assigned.add(dataset, &texts) {
-                unreadable.push(Unreadable { name, problem });
-            }
+/// Returns the contents of a file with these datasets.
+pub(super) fn read(
+    blob: Arc<dyn Blob>,
+    bytes: u64,
+    own_name: &str,
+    mut file: Hdf5File,
+    hint: &TensorHint,
+) -> Result<ChunkedFile, Problem> {
+    let mut unreadable: Vec<Unreadable> = file
+        .unreadable
+        .into_iter()
+        .map(|each| Unreadable { name: each.path, problem: each.error.into() })
+        .collect();
+    let texts = FileTexts {
+        file: Arc::new(Bytes { blob: Arc::clone(&blob), bytes }),
+        strings: Arc::new(file.strings),
+        texts: Texts::shared(),
+    };
+    let mut assigned = AssignedDatasets { unstored_end: bytes, ..AssignedDatasets::default() };
+    for dataset in file.datasets {
+        let name = dataset.path.clone();
+        if let Err(problem) = assigned.add(dataset, &texts) {
+            unreadable.push(Unreadable { name, problem });
         }
-        let AssignedDatasets {
-            mut headers,
-            chunked,
-            unstored,
-            mut arrays,
-            unstored_end,
-            chunks_end,
-        } = assigned;
-        if headers.is_empty() {
-            return Err(match unreadable.pop() {
-                None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
-                Some(last) => last.into_problem(),
-            });
-        }
-        let names = headers.iter().map(|header| &header.name[..]);
-        check_unique(names)
-            .map_err(|name| Problem::Malformed(format!("\"{name}\" is there twice")))?;
-        let end = unstored_end.checked_add(chunks_end).filter(|end| *end <= i64::MAX as u64);
-        let end =
-            end.ok_or_else(|| Problem::unsupported("more bytes in chunks than a file can have"))?;
-        arrays.iter_mut().for_each(|(begin, _)| *begin += unstored_end);
-        for (header, _) in headers.iter_mut().zip(&chunked).filter(|(_, array)| array.is_some()) {
-            header.data_offset = header.data_offset.map(|begin| begin + unstored_end);
-        }
-        let headers = hint.apply_to_chunked(&headers)?;
-        let chunks = Chunks::new(arrays, end);
-        let data = Data { file: blob, bytes, unstored, chunks_begin: unstored_end, chunks };
-        let of_root = file.groups.remove("").unwrap_or_default();
-        let of_root = attributes::to_metadata_without_objects(of_root);
-        let metadata = attributes::with_groups(of_root, &file.groups);
-        let attribute = |(group, name): (String, String)| match group.is_empty() {
-            true => format!("attribute {name}"),
-            false => format!("attribute {name} of {group}"),
-        };
-        let unread = file.unheld.into_iter().map(attribute).collect();
-        Ok(Datasets { listing: Listing { headers, metadata, unread, unreadable }, chunked, data })
     }
+    let AssignedDatasets { mut headers, chunked, unstored, mut arrays, unstored_end, chunks_end } =
+        assigned;
+    if headers.is_empty() {
+        return Err(match unreadable.pop() {
+            None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
+            Some(last) => last.into_problem(),
+        });
+    }
+    let names = headers.iter().map(|header| &header.name[..]);
+    check_unique(names).map_err(|name| Problem::Malformed(format!("\"{name}\" is there twice")))?;
+    let end = unstored_end.checked_add(chunks_end).filter(|end| *end <= i64::MAX as u64);
+    let end =
+        end.ok_or_else(|| Problem::unsupported("more bytes in chunks than a file can have"))?;
+    arrays.iter_mut().for_each(|(begin, _)| *begin += unstored_end);
+    for (header, _) in headers.iter_mut().zip(&chunked).filter(|(_, array)| array.is_some()) {
+        header.data_offset = header.data_offset.map(|begin| begin + unstored_end);
+    }
+    let headers = hint.apply_to_chunked(&headers)?;
+    let chunks = Chunks::new(arrays, end);
+    let data = Data { file: blob, bytes, unstored, chunks_begin: unstored_end, chunks };
+    let of_root = file.groups.remove("").unwrap_or_default();
+    let of_root = attributes::to_metadata_without_objects(of_root);
+    let metadata = attributes::with_groups(of_root, &file.groups);
+    let attribute = |(group, name): (String, String)| match group.is_empty() {
+        true => format!("attribute {name}"),
+        false => format!("attribute {name} of {group}"),
+    };
+    let unread = file.unheld.into_iter().map(attribute).collect();
+    Ok(ChunkedFile { listing: Listing { headers, metadata, unread, unreadable }, chunked, data })
 }
 
 impl AssignedDatasets {
@@ -130,7 +113,7 @@ impl AssignedDatasets {
         let bytes = header.data_bytes as u64;
         let unchunked = |stored| {
             let (of, elements) = (texts.clone(), bytes / NUMBER_BYTES as u64);
-            Unstored::Texts(Box::new(UnchunkedTexts { of, stored, elements }))
+            Unstored::Converted(Box::new(UnchunkedTexts { of, stored, elements }), bytes)
         };
         let (mut decoding_picoseconds, mut encoding) = (0, None);
         let (offset, chunk, array) = match data {
@@ -185,33 +168,5 @@ impl AssignedDatasets {
             self.unstored.push((begin, unstored));
         }
         Ok(begin)
-    }
-}
-
-impl Contents for Datasets {
-    fn listing(&self) -> &Listing {
-        &self.listing
-    }
-
-    fn blob(&self) -> Option<&dyn Blob> {
-        Some(&self.data)
-    }
-
-    fn copy_to(
-        &mut self,
-        index: usize,
-        out: &mut dyn Write,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), Problem> {
-        let header = &self.listing.headers[index];
-        if let Some(array) = self.chunked[index] {
-            return copy_all(&*self.data.chunks.arrays[array].1, header, out, progress);
-        }
-        let (begin, expected) = (header.data_offset.unwrap_or(0), header.data_bytes as u64);
-        let got = copy(&mut Sequential::at(&self.data, begin), expected, out, progress)?;
-        if got < expected {
-            return Err(Problem::reading(io::ErrorKind::UnexpectedEof.into()));
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! HDF5 and netCDF-4, which [`trundle_hdf5`] reads and writes.
 //!
 //! Each dataset is a tensor, named by its path. Contiguous data is read in place. All other data (chunks, data within
-//! the metadata, and fill values) follows the file as a sequence of decoded bytes (`data.rs`).
+//! the metadata, and fill values) follows the file as a sequence of decoded bytes (`chunked/file.rs`).
 
 pub(crate) mod codecs;
 mod data;
@@ -19,7 +19,6 @@ use trundle_hdf5::{Hdf5File, SIGNATURE, Unpack};
 use trundle_zarr::CompressionFormat;
 
 use self::data::Bytes;
-use self::datasets::Datasets;
 pub(crate) use self::new_file::begin;
 use crate::contents::Contents;
 use crate::format::Keeps;
@@ -87,5 +86,5 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     };
     let bytes = blob.bytes().map_err(Problem::reading)?;
     let file = Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes }), UNPACK)?;
-    Ok(Box::new(Datasets::new(blob, bytes, &name, file, hint)?))
+    Ok(Box::new(datasets::read(blob, bytes, &name, file, hint)?))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trundle_hdf5::{Chunked, HeapStrings, ReadAt};
 
+use crate::Blob;
 use crate::chunked::{ChunkedArray, zeros};
 use crate::texts::{NUMBER_BYTES, Texts};
 
@@ -46,13 +47,13 @@ pub(super) enum StoredTexts {
 /// The number of elements that are converted at once.
 const ELEMENTS_AT_ONCE: u64 = 1 << 16;
 
-impl UnchunkedTexts {
-    pub(super) fn bytes(&self) -> u64 {
-        self.elements * NUMBER_BYTES as u64
+/// The bytes of the numbers.
+impl Blob for UnchunkedTexts {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.elements * NUMBER_BYTES as u64)
     }
 
-    /// Fills the start of `buffer` with bytes of the numbers from an offset, and returns how many there are.
-    pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let (number, width) = (NUMBER_BYTES as u64, self.of.strings.width());
         let first = offset / number;
         let end = offset.saturating_add(buffer.len() as u64).div_ceil(number);

@@ -17,3 +17,5 @@ mod raw;
 mod safetensors;
 mod skeleton;
 mod support;
+#[cfg(feature = "tiff")]
+mod tiff;

@@ -1,0 +1,260 @@
+//! Groups the pages of a file into images, each of which becomes a tensor.
+//!
+//! OME-XML, ImageJ and tifffile describe the axes of several pages in the description of the first page. Without such a
+//! description, or if it does not fit the pages, all pages of the same layout are an image, as in tifffile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ome::{Ome, OmeImage};
+use super::page::{Layout, Page};
+
+/// An axis of a tensor: its name, if it has one, and its size.
+pub(super) type Axis = (Option<String>, u64);
+
+/// Pages that form a tensor.
+pub(super) struct Image {
+    /// The name; empty if it has none.
+    pub(super) name: String,
+    /// The pages, by number. A single page may be followed by the data of more images.
+    pub(super) pages: Vec<u32>,
+    /// The number of images: of the pages, or after the single page.
+    pub(super) count: u64,
+    pub(super) axes: Axes,
+    pub(super) attributes: Vec<(String, Value)>,
+}
+
+pub(super) enum Axes {
+    /// The axes before those of a page.
+    Leading(Vec<Axis>),
+    /// All axes of the tensor.
+    All(Vec<Axis>),
+}
+
+fn axis(name: &str, size: u64) -> Axis {
+    (Some(name.to_owned()), size)
+}
+
+/// Returns the axes with a size other than 1.
+fn squeezed(axes: impl IntoIterator<Item = Axis>) -> Axes {
+    Axes::Leading(axes.into_iter().filter(|(_, size)| *size != 1).collect())
+}
+
+/// The images of a file, and what is not read.
+pub(super) struct Images {
+    pub(super) images: Vec<Image>,
+    pub(super) unread: Vec<String>,
+}
+
+impl Images {
+    /// Groups pages, of which there must be at least one. `description` returns the description of a page.
+    pub(super) fn of(
+        pages: &[Page],
+        own_name: &str,
+        mut description: impl FnMut(&Page) -> Option<String>,
+    ) -> Images {
+        let first = description(&pages[0]).unwrap_or_default();
+        let (kind, described) = if is_ome(&first) {
+            ("OME-XML", of_ome(pages, &first, own_name))
+        } else if first.starts_with("ImageJ=") {
+            ("axes of ImageJ", of_imagej(pages, &first))
+        } else if shape_of(&first).is_some() {
+            ("axes of tifffile", of_tifffile(pages, description))
+        } else {
+            ("", Ok(alike(pages)))
+        };
+        let mut unread = Vec::new();
+        let images = described.unwrap_or_else(|why| {
+            unread.push(format!("{kind} ({why})"));
+            alike(pages)
+        });
+        let mut is_used = vec![false; pages.len()];
+        images
+            .iter()
+            .flat_map(|image| &image.pages)
+            .for_each(|page| is_used[*page as usize] = true);
+        let left = || pages.iter().zip(&is_used).enumerate().filter(|(_, (_, is_used))| !**is_used);
+        let numbered = |is_reduced: bool| -> Vec<usize> {
+            let left = left().filter(|(_, (page, _))| page.is_reduced == is_reduced);
+            left.map(|(number, _)| number + 1).collect()
+        };
+        unread.extend(listed(&numbered(false), "without a place in the image"));
+        unread.extend(listed(&numbered(true), "of reduced resolution"));
+        let below: u64 = pages.iter().map(|page| page.sub_directories).sum();
+        if below > 0 {
+            unread.push(format!("{below} images of reduced resolution below pages (SubIFDs)"));
+        }
+        Images { images, unread }
+    }
+}
+
+/// Describes pages with these numbers that are left out.
+fn listed(numbers: &[usize], why: &str) -> Option<String> {
+    const MOST: usize = 8;
+    let shown: Vec<String> = numbers.iter().take(MOST).map(usize::to_string).collect();
+    let more = if numbers.len() > MOST { ", ..." } else { "" };
+    match numbers {
+        [] => None,
+        [number] => Some(format!("page {number} {why}")),
+        _ => Some(format!("{} pages {why} ({}{more})", numbers.len(), shown.join(", "))),
+    }
+}
+
+fn is_ome(description: &str) -> bool {
+    description.trim_end().ends_with("OME>")
+}
+
+/// Returns the shape in a description by tifffile, and all of the description.
+pub(super) fn shape_of(description: &str) -> Option<(Vec<u64>, Value)> {
+    let text = description.trim_start().starts_with("{\"shape\":").then_some(description)?;
+    let all = trundle_json::parse(text.as_bytes()).ok()?;
+    let shape = all["shape"].as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
+    Some((shape, all))
+}
+
+/// Returns an image for each layout. Pages of reduced resolution are left out unless there are no others.
+fn alike(pages: &[Page]) -> Vec<Image> {
+    let all_reduced = pages.iter().all(|page| page.is_reduced);
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut known: HashMap<&Result<Arc<Layout>, Arc<str>>, usize> = HashMap::new();
+    for (number, page) in pages.iter().enumerate() {
+        if page.is_reduced && !all_reduced {
+            continue;
+        }
+        let group = *known.entry(&page.layout).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(number as u32);
+    }
+    let image = |pages: Vec<u32>| {
+        let count = pages.len() as u64;
+        Image {
+            name: String::new(),
+            pages,
+            count,
+            axes: squeezed([axis("page", count)]),
+            attributes: Vec::new(),
+        }
+    };
+    groups.into_iter().map(image).collect()
+}
+
+fn of_ome(pages: &[Page], description: &str, own_name: &str) -> Result<Vec<Image>, String> {
+    let ome = Ome::parse(description)?;
+    let image = |image: &OmeImage| {
+        let read = ome_image(pages, &ome, image, own_name);
+        read.map_err(|why| format!("image \"{}\": {why}", image.name))
+    };
+    match ome.images.is_empty() {
+        true => Err("it has no images".to_owned()),
+        false => ome.images.iter().map(image).collect(),
+    }
+}
+
+fn ome_image(pages: &[Page], ome: &Ome, image: &OmeImage, own_name: &str) -> Result<Image, String> {
+    let letters: Vec<char> = image.axes.chars().collect();
+    let ([leading @ .., 'Y', 'X'], [sizes @ .., height, width]) = (&letters[..], &image.sizes[..])
+    else {
+        return Err(format!("its order of axes is \"{}\"", image.axes));
+    };
+    let first = pages.get(image.first_page() as usize);
+    let layout = first.and_then(|page| page.layout.as_ref().ok());
+    if layout.is_some_and(|layout| (layout.height, layout.width) != (*height, *width)) {
+        return Err("its pages have other sizes".to_owned());
+    }
+    // The samples of a pixel are counted as channels.
+    let samples = layout.map_or(1, |layout| layout.samples);
+    let of_pages = |(letter, size): (&char, &u64)| match letter {
+        'C' if size % samples == 0 => size / samples,
+        _ => *size,
+    };
+    let sizes: Vec<u64> = leading.iter().zip(sizes).map(of_pages).collect();
+    let pages = ome.pages_of(image, (leading, &sizes), pages.len() as u64, own_name)?;
+    let names = leading.iter().map(|letter| letter.to_lowercase().to_string());
+    Ok(Image {
+        name: image.name.clone(),
+        count: pages.len() as u64,
+        pages,
+        axes: squeezed(names.zip(sizes).map(|(name, size)| (Some(name), size))),
+        attributes: image.attributes.clone(),
+    })
+}
+
+fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
+    let number = |key: &str| {
+        let lines = description.lines().filter_map(|line| line.split_once('='));
+        lines.filter(|(own, _)| *own == key).find_map(|(_, it)| it.trim().parse().ok())
+    };
+    let (frames, slices) = (number("frames").unwrap_or(1), number("slices").unwrap_or(1));
+    let mut channels: u64 = number("channels").unwrap_or(1);
+    let layout = pages[0].layout.as_ref().map_err(ToString::to_string)?;
+    // The samples of a pixel can be counted as channels.
+    let images: Option<u64> = number("images");
+    let is_counted = layout.is_planar || images == frames.checked_mul(slices);
+    if channels == layout.samples && is_counted {
+        channels = 1;
+    }
+    let axes = [axis("t", frames), axis("z", slices), axis("c", channels)];
+    let count = axes.iter().try_fold(1u64, |count, (_, size)| count.checked_mul(*size));
+    let (count, axes) = match (count, images) {
+        (Some(1), Some(images)) => (images, squeezed([axis("page", images)])),
+        (Some(count), _) => (count, squeezed(axes)),
+        (None, _) => return Err("their sizes are too large".to_owned()),
+    };
+    let is_one = pages.len() == 1 && count > 1;
+    if count == 0 || !is_one && count != pages.len() as u64 {
+        return Err(format!("{count} images, but {} pages", pages.len()));
+    }
+    let pages = if is_one { vec![0] } else { (0..pages.len() as u32).collect() };
+    Ok(vec![Image { name: String::new(), pages, count, axes, attributes: Vec::new() }])
+}
+
+fn of_tifffile(
+    pages: &[Page],
+    mut description: impl FnMut(&Page) -> Option<String>,
+) -> Result<Vec<Image>, String> {
+    let (mut images, mut number) = (Vec::new(), 0);
+    while let Some(page) = pages.get(number) {
+        let described = description(page).and_then(|text| shape_of(&text));
+        let (shape, all) = described.ok_or_else(|| format!("page {} has none", number + 1))?;
+        let layout = page.layout.as_ref().map_err(ToString::to_string)?;
+        let elements = shape.iter().try_fold(1u64, |count, size| count.checked_mul(*size));
+        let of_page = [layout.width, layout.height, layout.samples];
+        let of_page = of_page.iter().try_fold(1u64, |count, size| count.checked_mul(*size));
+        let misfit = || format!("shape {shape:?} does not fit page {}", number + 1);
+        let (Some(elements), Some(of_page)) = (elements, of_page) else { return Err(misfit()) };
+        let count = elements / of_page;
+        if count == 0 || elements % of_page > 0 {
+            return Err(misfit());
+        }
+        let left = (pages.len() - number) as u64;
+        let is_one = count > 1 && (all["truncated"] == true || count > left);
+        let taken = if is_one { 1 } else { count as usize };
+        let letters = all["axes"].as_str().unwrap_or_default();
+        let axes = match letters.chars().count() == shape.len() {
+            true => letters.chars().map(|letter| Some(name_of(letter, letters))).collect(),
+            false => vec![None; shape.len()],
+        };
+        images.push(Image {
+            name: all["name"].as_str().unwrap_or_default().to_owned(),
+            pages: (number as u32..(number + taken) as u32).collect(),
+            count,
+            axes: Axes::All(axes.into_iter().zip(shape).collect()),
+            attributes: Vec::new(),
+        });
+        number += taken;
+    }
+    Ok(images)
+}
+
+/// Returns the name for one of tifffile's letters.
+fn name_of(letter: char, letters: &str) -> String {
+    match letter {
+        'S' if !letters.contains('C') => "c".to_owned(),
+        'I' | 'Q' => "page".to_owned(),
+        _ => letter.to_lowercase().to_string(),
+    }
+}
