@@ -193,7 +193,8 @@ fn info_and_plan_name_what_is_copied_as_it_is_stored() {
 
     let plan = "plan flip g.zarr --dims x --tensor v -o o.zarr";
     let run = dir.run(plan).done();
-    let line = "\n  copied as stored, without decoding: codec (string [5]), deep/er/two (string [5, 3]), ";
+    let line =
+        "\n  copied as stored, without decoding: codec (string [5]), deep/er/two (string [5, 3]), ";
     run.prints(line);
     let json = dir.run(&format!("{plan} --json")).done().json();
     assert_eq!(json["copied_as_stored"].as_array().unwrap().len(), arrays().len());
