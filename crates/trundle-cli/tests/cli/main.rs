@@ -47,6 +47,7 @@ mod scatters;
 mod split;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
+#[cfg(all(feature = "hdf5", feature = "zarr"))]
 mod texts;
 #[cfg(feature = "zarr")]
 mod undecoded;
