@@ -32,7 +32,7 @@ const PHOTOMETRIC: u16 = 262;
 const ORIENTATION: u16 = 274;
 const COLOUR_MAP: u16 = 320;
 
-/// A field of MetaMorph with values for each plane (UIC2Tag). Only the first plane has a directory.
+/// The field `UIC2Tag` of STK files, which has values for each plane. Only the first plane has a directory.
 const STK_PLANES: u16 = 33_629;
 
 /// The longest text and the most numbers that become an attribute.

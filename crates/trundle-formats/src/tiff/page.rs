@@ -47,7 +47,7 @@ pub(super) struct Layout {
     /// The element type in numpy's notation.
     pub(super) dtype: String,
     pub(super) element_bytes: usize,
-    /// The meaning of the elements (PhotometricInterpretation).
+    /// The meaning of the elements (`PhotometricInterpretation`).
     pub(super) photometric: u64,
     /// Whether the elements tell which pixels of another image are valid.
     pub(super) is_mask: bool,

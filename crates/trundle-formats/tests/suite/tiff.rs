@@ -399,7 +399,7 @@ fn descriptions_of_imagej_and_tifffile_name_axes() {
     check_one(stack(6, r#"{"shape": [6, 3, 1, 2, 1]}"#, &[]), &[6, 3, 1, 2, 1], "? y ? x ?", &all);
     check_one(stack(6, r#"{"shape": [5, 3, 2]}"#, &[]), &[6, 3, 2], "page y x", &all);
     let one = with(page(8), &[(270, Text(shaped.to_owned()))]);
-    check_one(LITTLE.file(&all, &[one.clone()]), &[2, 3, 3, 2], "t page y x", &all);
+    check_one(LITTLE.file(&all, std::slice::from_ref(&one)), &[2, 3, 3, 2], "t page y x", &all);
     let old = with(page(8), &[(270, Text("shape=(2, 3, 3, 2)".to_owned()))]);
     check_one(LITTLE.file(&all, &[old]), &[2, 3, 3, 2], "? ? y x", &all);
     // The shape is in a second description.
