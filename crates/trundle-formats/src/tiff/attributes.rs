@@ -32,8 +32,11 @@ const PHOTOMETRIC: u16 = 262;
 const ORIENTATION: u16 = 274;
 const COLOUR_MAP: u16 = 320;
 
+/// The field `UIC2Tag` of STK files, which has values for each plane. Only the first plane has a directory.
+const STK_PLANES: u16 = 33_629;
+
 /// The longest text and the most numbers that become an attribute.
-const MAX_TEXT: u64 = 1 << 20;
+pub(super) const MAX_TEXT: u64 = 1 << 20;
 const MAX_NUMBERS: u64 = 1 << 16;
 
 /// The attributes of a tensor.
@@ -54,22 +57,27 @@ impl Attributes {
     ) -> Result<Attributes, Problem> {
         let mut own = Attributes::default();
         for (tag, name) in TEXTS {
-            let Some(values) = directory.get(tag) else { continue };
-            if values.count > MAX_TEXT {
-                own.unread.push(format!("{name} of {} bytes", values.count));
-                continue;
-            }
-            let text = reader.text(values, MAX_TEXT)?;
-            let value = match text.trim().parse() {
-                Ok(float) if tag == NODATA => number(float),
-                _ => trundle_json::of_string(&text),
-            };
-            if tag == NODATA {
-                own.fill = Some(text.trim().to_owned());
-            }
-            // The shape that tifffile writes is read.
-            if !(text.is_empty() || tag == DESCRIPTION && shape_of(&text).is_some()) {
-                own.all.insert(name.to_owned(), value);
+            let most = if tag == DESCRIPTION { 2 } else { 1 };
+            for values in directory.all(tag).take(most) {
+                if values.count > MAX_TEXT {
+                    own.unread.push(format!("{name} of {} bytes", values.count));
+                    continue;
+                }
+                let text = reader.text(values, MAX_TEXT)?;
+                let value = match text.trim().parse() {
+                    Ok(float) if tag == NODATA => number(float),
+                    _ => trundle_json::of_string(&text),
+                };
+                if tag == NODATA {
+                    own.fill = Some(match value.as_i64() {
+                        Some(integer) => integer.to_string(),
+                        None => text.trim().to_owned(),
+                    });
+                }
+                // The shape that tifffile writes is read.
+                if !(text.is_empty() || tag == DESCRIPTION && shape_of(&text).is_some()) {
+                    own.all.entry(name).or_insert(value);
+                }
             }
         }
         for (tag, name) in NUMBERS {
@@ -85,10 +93,12 @@ impl Attributes {
         own.all.extend(others);
         // 0 is a grey image whose largest values are black, 5 to 10 are other colour spaces.
         let photometric = reader.number(directory, PHOTOMETRIC, 1)?;
+        let planes = directory.get(STK_PLANES).map_or(0, |values| values.count);
         let unread = [
             ("PhotometricInterpretation", !matches!(photometric, 1..=4 | 32_803)),
             ("Orientation", reader.number(directory, ORIENTATION, 1)? != 1),
             ("ColorMap", directory.get(COLOUR_MAP).is_some()),
+            ("planes of MetaMorph STK after the first one", planes > 1),
         ];
         let unread = unread.into_iter().filter(|(_, is)| *is);
         own.unread.extend(unread.map(|(name, _)| name.to_owned()));

@@ -74,6 +74,18 @@ impl Compression {
         }
     }
 
+    /// Returns the most bytes that are useful to encode `bytes` bytes.
+    pub(super) fn most_stored(self, bytes: u64) -> u64 {
+        let more = match self {
+            Compression::None => return bytes,
+            Compression::PackBits => bytes,
+            // A code of 12 bits stands for at least one byte.
+            Compression::Lzw => bytes / 2,
+            Compression::Deflate | Compression::Zstd => bytes / 8,
+        };
+        bytes.saturating_add(more).saturating_add(4 << 10)
+    }
+
     /// Estimates the time in picoseconds that one core takes to decode a byte.
     pub(super) fn decoding_picoseconds(self) -> u64 {
         match self {

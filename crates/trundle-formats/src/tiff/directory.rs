@@ -30,7 +30,12 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn get(&self, tag: u16) -> Option<Values> {
-        self.fields.iter().find(|(known, _)| *known == tag).map(|(_, values)| *values)
+        self.all(tag).next()
+    }
+
+    /// Returns all fields with a tag. tifffile writes two descriptions.
+    pub(super) fn all(&self, tag: u16) -> impl Iterator<Item = Values> {
+        self.fields.iter().filter(move |(known, _)| *known == tag).map(|(_, values)| *values)
     }
 }
 
@@ -254,11 +259,18 @@ impl DirectoryReader {
     pub(super) fn floats(&mut self, values: Values, most: u64) -> Result<Vec<f64>, Problem> {
         let (kind, width) = (values.kind, values.width().max(1));
         let bytes = self.values(values, most)?;
+        let unsigned = |it: &[u8]| self.file.integer(it) as f64;
+        let signed = |it: &[u8]| {
+            let unused = 64 - 8 * it.len();
+            ((self.file.integer(it) << unused).cast_signed() >> unused) as f64
+        };
         let float = |it: &[u8]| match kind {
-            5 => self.file.integer(&it[..4]) as f64 / self.file.integer(&it[4..]) as f64,
+            5 => unsigned(&it[..4]) / unsigned(&it[4..]),
+            10 => signed(&it[..4]) / signed(&it[4..]),
+            6 | 8 | 9 | 17 => signed(it),
             11 => f32::from_bits(self.file.integer(it) as u32).into(),
             12 => f64::from_bits(self.file.integer(it)),
-            _ => self.file.integer(it) as f64,
+            _ => unsigned(it),
         };
         Ok(bytes.chunks_exact(width as usize).map(float).collect())
     }

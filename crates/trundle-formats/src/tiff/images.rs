@@ -4,12 +4,13 @@
 //! description, or if it does not fit the pages, all pages of the same layout are an image, as in tifffile.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ome::{Ome, OmeImage};
-use super::page::{Layout, Page};
+use super::MAX_TENSORS;
+use super::attributes::MAX_TEXT;
+use super::ome::{Ome, OmeImage, most_planes};
+use super::page::{Page, PageLayout};
 
 /// An axis of a tensor: its name, if it has one, and its size.
 pub(super) type Axis = (Option<String>, u64);
@@ -49,19 +50,20 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Groups pages, of which there must be at least one. `description` returns the description of a page.
+    /// Groups pages, of which there must be at least one. `descriptions` returns the descriptions of a page.
     pub(super) fn of(
         pages: &[Page],
         own_name: &str,
-        mut description: impl FnMut(&Page) -> Option<String>,
+        mut descriptions: impl FnMut(&Page) -> Vec<String>,
     ) -> Images {
-        let first = description(&pages[0]).unwrap_or_default();
-        let (kind, described) = if is_ome(&first) {
-            ("OME-XML", of_ome(pages, &first, own_name))
-        } else if first.starts_with("ImageJ=") {
-            ("axes of ImageJ", of_imagej(pages, &first))
-        } else if shape_of(&first).is_some() {
-            ("axes of tifffile", of_tifffile(pages, description))
+        let first = descriptions(&pages[0]);
+        let find = |is: fn(&str) -> bool| first.iter().find(|text| is(text));
+        let (kind, described) = if let Some(text) = find(is_ome) {
+            ("OME-XML", of_ome(pages, text, own_name))
+        } else if let Some(text) = find(|text| text.starts_with("ImageJ=")) {
+            ("axes of ImageJ", of_imagej(pages, text))
+        } else if find(|text| shape_of(text).is_some()).is_some() {
+            ("axes of tifffile", of_tifffile(pages, descriptions))
         } else {
             ("", Ok(alike(pages)))
         };
@@ -82,9 +84,13 @@ impl Images {
         };
         unread.extend(listed(&numbered(false), "without a place in the image"));
         unread.extend(listed(&numbered(true), "of reduced resolution"));
-        let below: u64 = pages.iter().map(|page| page.sub_directories).sum();
+        let below = pages.iter().map(|page| page.sub_directories).fold(0, u64::saturating_add);
+        let full = match pages.iter().all(|page| page.is_reduced) {
+            true => ", perhaps the full images, since all pages are of reduced resolution",
+            false => "",
+        };
         if below > 0 {
-            unread.push(format!("{below} images of reduced resolution below pages (SubIFDs)"));
+            unread.push(format!("{below} images below pages (SubIFDs){full}"));
         }
         Images { images, unread }
     }
@@ -106,9 +112,18 @@ fn is_ome(description: &str) -> bool {
     description.trim_end().ends_with("OME>")
 }
 
-/// Returns the shape in a description by tifffile, and all of the description.
+/// Returns the shape in a description by tifffile, and all of the description. Old versions wrote `shape=(2, 3)`.
 pub(super) fn shape_of(description: &str) -> Option<(Vec<u64>, Value)> {
-    let text = description.trim_start().starts_with("{\"shape\":").then_some(description)?;
+    let text = description.trim();
+    if text.len() as u64 > MAX_TEXT {
+        return None;
+    }
+    if let Some(sizes) = text.strip_prefix("shape=(").and_then(|sizes| sizes.strip_suffix(')')) {
+        let sizes = sizes.strip_suffix(',').unwrap_or(sizes).split(',');
+        let shape = sizes.map(|size| size.trim().parse().ok()).collect::<Option<_>>()?;
+        return Some((shape, Value::Null));
+    }
+    let text = text.starts_with("{\"shape\":").then_some(text)?;
     let all = trundle_json::parse(text.as_bytes()).ok()?;
     let shape = all["shape"].as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
     Some((shape, all))
@@ -118,7 +133,7 @@ pub(super) fn shape_of(description: &str) -> Option<(Vec<u64>, Value)> {
 fn alike(pages: &[Page]) -> Vec<Image> {
     let all_reduced = pages.iter().all(|page| page.is_reduced);
     let mut groups: Vec<Vec<u32>> = Vec::new();
-    let mut known: HashMap<&Result<Arc<Layout>, Arc<str>>, usize> = HashMap::new();
+    let mut known: HashMap<&PageLayout, usize> = HashMap::new();
     for (number, page) in pages.iter().enumerate() {
         if page.is_reduced && !all_reduced {
             continue;
@@ -143,10 +158,15 @@ fn alike(pages: &[Page]) -> Vec<Image> {
 }
 
 fn of_ome(pages: &[Page], description: &str, own_name: &str) -> Result<Vec<Image>, String> {
-    let ome = Ome::parse(description)?;
+    let ome = Ome::parse(description, pages.len())?;
+    let mut left = most_planes(pages.len());
     let image = |image: &OmeImage| {
-        let read = ome_image(pages, &ome, image, own_name);
-        read.map_err(|why| format!("image \"{}\": {why}", image.name))
+        let named = |why| format!("image \"{}\": {why}", image.name);
+        let read = ome_image(pages, &ome, image, own_name).map_err(named)?;
+        left = left.checked_sub(read.pages.len()).ok_or_else(|| {
+            format!("its images share the file's {} planes too often", pages.len())
+        })?;
+        Ok(read)
     };
     match ome.images.is_empty() {
         true => Err("it has no images".to_owned()),
@@ -184,10 +204,11 @@ fn ome_image(pages: &[Page], ome: &Ome, image: &OmeImage, own_name: &str) -> Res
 }
 
 fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
-    let number = |key: &str| {
-        let lines = description.lines().filter_map(|line| line.split_once('='));
-        lines.filter(|(own, _)| *own == key).find_map(|(_, it)| it.trim().parse().ok())
+    let text = |key: &str| {
+        let mut lines = description.lines().filter_map(|line| line.split_once('='));
+        lines.find(|(own, _)| *own == key).map(|(_, it)| it.trim())
     };
+    let number = |key: &str| text(key).and_then(|it| it.parse().ok());
     let (frames, slices) = (number("frames").unwrap_or(1), number("slices").unwrap_or(1));
     let mut channels: u64 = number("channels").unwrap_or(1);
     let layout = pages[0].layout.as_ref().map_err(ToString::to_string)?;
@@ -197,7 +218,22 @@ fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
     if channels == layout.samples && is_counted {
         channels = 1;
     }
-    let axes = [axis("t", frames), axis("z", slices), axis("c", channels)];
+    // The fastest axis is first.
+    let order = text("order").map_or_else(|| "czt".to_owned(), str::to_lowercase);
+    let axes = match &order[..] {
+        "czt" | "default" => ["t", "z", "c"],
+        "ctz" => ["z", "t", "c"],
+        "zct" => ["t", "c", "z"],
+        "ztc" => ["c", "t", "z"],
+        "tcz" => ["z", "c", "t"],
+        "tzc" => ["c", "z", "t"],
+        _ => return Err("their order is not known".to_owned()),
+    };
+    let axes = axes.map(|name| match name {
+        "t" => axis(name, frames),
+        "z" => axis(name, slices),
+        _ => axis(name, channels),
+    });
     let count = axes.iter().try_fold(1u64, |count, (_, size)| count.checked_mul(*size));
     let (count, axes) = match (count, images) {
         (Some(1), Some(images)) => (images, squeezed([axis("page", images)])),
@@ -214,11 +250,13 @@ fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
 
 fn of_tifffile(
     pages: &[Page],
-    mut description: impl FnMut(&Page) -> Option<String>,
+    mut descriptions: impl FnMut(&Page) -> Vec<String>,
 ) -> Result<Vec<Image>, String> {
     let (mut images, mut number) = (Vec::new(), 0);
-    while let Some(page) = pages.get(number) {
-        let described = description(page).and_then(|text| shape_of(&text));
+    while let Some(page) = pages.get(number)
+        && images.len() <= MAX_TENSORS
+    {
+        let described = descriptions(page).iter().find_map(|text| shape_of(text));
         let (shape, all) = described.ok_or_else(|| format!("page {} has none", number + 1))?;
         let layout = page.layout.as_ref().map_err(ToString::to_string)?;
         let elements = shape.iter().try_fold(1u64, |count, size| count.checked_mul(*size));

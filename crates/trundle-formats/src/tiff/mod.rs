@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use trundle_core::ops::Scalar;
 
-use self::attributes::Attributes;
-use self::decoding::{Compression, Predictor};
+use self::attributes::{Attributes, MAX_TEXT};
+use self::decoding::Compression;
 use self::directory::DirectoryReader;
 use self::images::{Axes, Axis, Image, Images};
-use self::page::{Layout, Page};
+use self::page::{DESCRIPTION, Layout, Page};
 use self::strips::{PageData, Strips};
 use crate::chunked::{
     self, ChunkedArray, ChunkedFile, Chunks, Data, bytes_of_chunks, too_large, usable,
@@ -74,11 +74,10 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
     };
     let mut reader = DirectoryReader::new(blob)?;
     let pages = pages(&mut reader)?;
-    let description = |page: &Page| reader.text(page.description?, MAX_DESCRIPTION).ok();
-    let Images { images, unread } = Images::of(&pages, &file_name, description);
+    let Images { images, unread } =
+        Images::of(&pages, &file_name, |page| descriptions(&mut reader, page));
     if images.len() > MAX_TENSORS {
-        let more = format!("{} images of different sizes, over {MAX_TENSORS}", images.len());
-        return Err(Problem::Unsupported(more));
+        return Err(Problem::Unsupported(format!("more than {MAX_TENSORS} images")));
     }
     let names = names(&images, &name);
     let is_whole = images.len() == 1;
@@ -112,6 +111,7 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
 /// Reads all directories of the file.
 fn pages(reader: &mut DirectoryReader) -> Result<Vec<Page>, Problem> {
     let (mut pages, mut known, mut at) = (Vec::new(), HashSet::new(), reader.first);
+    let mut layouts = HashSet::new();
     while at != 0 {
         if !known.insert(at) {
             return Err(Problem::header(format!("the directory at byte {at} is listed twice")));
@@ -120,13 +120,24 @@ fn pages(reader: &mut DirectoryReader) -> Result<Vec<Page>, Problem> {
             return Err(Problem::Unsupported(format!("more than {MAX_PAGES} pages")));
         }
         let directory = reader.directory(at)?;
-        pages.push(Page::read(reader, at, &directory, pages.last())?);
+        pages.push(Page::read(reader, at, &directory, &mut layouts)?);
+        if layouts.len() > MAX_TENSORS {
+            let more = format!("more than {MAX_TENSORS} images of different sizes");
+            return Err(Problem::Unsupported(more));
+        }
         at = directory.next;
     }
     match pages.is_empty() {
         true => Err(Problem::unsupported("holds no image")),
         false => Ok(pages),
     }
+}
+
+/// Reads the descriptions of a page: that of a program, and a short one that tifffile adds.
+fn descriptions(reader: &mut DirectoryReader, page: &Page) -> Vec<String> {
+    let Ok(directory) = reader.directory(page.at) else { return Vec::new() };
+    let all = directory.all(DESCRIPTION).zip([MAX_DESCRIPTION, MAX_TEXT]);
+    all.filter_map(|(values, most)| reader.text(values, most).ok()).collect()
 }
 
 /// Returns the name of each tensor: the name of the file for a single one, otherwise those of OME-XML or tifffile, or
@@ -168,7 +179,9 @@ impl Tensors {
         let layout = first.layout.as_ref();
         let layout = layout.map_err(|why| Problem::Unsupported(why.to_string()))?;
         if own().any(|page| page.layout != first.layout) {
-            return Err(Problem::unsupported("its pages differ in size, type or compression"));
+            return Err(Problem::unsupported(
+                "its pages differ in size, type, meaning (PhotometricInterpretation) or compression",
+            ));
         }
         let data = page_data(reader, layout, own())?;
         let directory = reader.directory(first.at)?;
@@ -176,6 +189,10 @@ impl Tensors {
         let strips = chunked::header(String::new(), &layout.dtype, layout.element_bytes, &[1])?;
         let number = attributes.fill.as_ref().and_then(|text| text.parse::<Scalar>().ok());
         let stated = number.and_then(|number| strips.element.of_number(number).ok());
+        let mut unread = attributes.unread.clone();
+        if stated.is_none() && attributes.fill.as_ref().is_some_and(|text| !text.is_empty()) {
+            unread.push("GDAL_NODATA as the value of missing elements".to_owned());
+        }
         let fill = stated.clone().unwrap_or_else(|| vec![0; layout.element_bytes]);
         let begin = contiguous(&data, layout);
         let strips = Strips::new(reader.file.clone(), Arc::clone(layout), data, fill)?;
@@ -187,7 +204,7 @@ impl Tensors {
         let annotations = Annotations {
             dimension_names: names_of(axes),
             fill: little_endian,
-            unread: attributes.unread.clone(),
+            unread,
             ..Annotations::default()
         };
         if let Some(begin) = begin {
@@ -250,8 +267,7 @@ fn page_data<'a>(
             }
         }
     }
-    let is_plain = layout.compression == Compression::None && layout.predictor == Predictor::None;
-    if !is_plain || layout.is_reversed || layout.is_tiled {
+    if layout.compression != Compression::None || layout.is_reversed || layout.is_tiled {
         return Ok(in_parts);
     }
     let mut whole = Vec::new();
@@ -280,6 +296,7 @@ fn begin_of(
     for first in (0..count).step_by(BLOCK as usize) {
         let most = BLOCK.min(count - first);
         let offsets = reader.numbers(offsets.after(first), most)?;
+        // A size of 0 is not known.
         let stored = byte_counts.map(|counts| reader.numbers(counts.after(first), most));
         let stored = stored.transpose()?;
         for (at, offset) in offsets.into_iter().enumerate() {
@@ -288,7 +305,9 @@ fn begin_of(
                 _ => layout.part_height,
             };
             let Some(bytes) = rows.checked_mul(row_bytes) else { return Ok(None) };
-            if offset != next || stored.as_ref().is_some_and(|counts| counts[at] < bytes) {
+            if offset != next
+                || stored.as_ref().is_some_and(|counts| (1..bytes).contains(&counts[at]))
+            {
                 return Ok(None);
             }
             next = next.saturating_add(bytes);

@@ -7,6 +7,8 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 use serde_json::Value;
 
+use super::{MAX_PAGES, MAX_TENSORS};
+
 /// The attributes of an image that become attributes of its tensor.
 const KEPT: [&str; 8] = [
     "PhysicalSizeX",
@@ -20,6 +22,12 @@ const KEPT: [&str; 8] = [
 ];
 
 const MAX_DEPTH: usize = 100;
+
+/// The letters of an order of axes that are compared and shown; one more than it should have.
+const MAX_LETTERS: usize = 6;
+
+/// The axes of the planes of an image.
+const PLANE_AXES: [char; 3] = ['C', 'Z', 'T'];
 
 /// An image with several planes.
 #[derive(Debug, Default)]
@@ -39,8 +47,8 @@ struct TiffData {
     page: u64,
     /// The number of pages; `None` if all are meant.
     count: Option<u64>,
-    /// The index of the first plane along each axis, by letter.
-    first: Vec<(char, u64)>,
+    /// The index of the first plane along each of [`PLANE_AXES`].
+    first: [u64; 3],
     /// The name of the file with the pages, and its identifier.
     file: Option<String>,
     uuid: String,
@@ -51,12 +59,16 @@ struct TiffData {
 pub(super) struct Ome {
     pub(super) images: Vec<OmeImage>,
     uuid: Option<String>,
+    /// The number of all [`TiffData`].
+    data: usize,
 }
 
 impl Ome {
+    /// Reads the metadata of a file with `pages` pages.
+    ///
     /// # Errors
-    /// A message if the text is not OME-XML.
-    pub(super) fn parse(text: &str) -> Result<Ome, String> {
+    /// A message if the text is not OME-XML, or lists more images or planes than are read.
+    pub(super) fn parse(text: &str, pages: usize) -> Result<Ome, String> {
         let mut reader = Reader::from_str(text);
         let (mut ome, mut path) = (Ome::default(), Vec::<Vec<u8>>::new());
         loop {
@@ -69,6 +81,17 @@ impl Ome {
                     }
                     let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
                     ome.add(&names, &attributes(&reader, element)?)?;
+                    if ome.images.len() > MAX_TENSORS {
+                        return Err(format!("it has more than {MAX_TENSORS} images"));
+                    }
+                    if ome.images.last().is_some_and(|image| image.planes.len() > pages) {
+                        return Err(format!("an image has more planes than the file's {pages}"));
+                    }
+                    if ome.data > most_planes(pages) {
+                        return Err(format!(
+                            "its images share the file's {pages} planes too often"
+                        ));
+                    }
                     if matches!(event, Event::Empty(_)) {
                         path.pop();
                     }
@@ -106,7 +129,17 @@ impl Ome {
         match path {
             [b"OME", b"Image"] => self.images.push(OmeImage::of(get("Name"))),
             [b"OME", b"Image", b"Pixels"] => {
-                image.axes = get("DimensionOrder").unwrap_or_default().chars().rev().collect();
+                if !image.axes.is_empty() {
+                    return Err(format!("image \"{}\" has several Pixels", image.name));
+                }
+                let order = get("DimensionOrder").unwrap_or_default();
+                let mut letters: Vec<char> = order.chars().take(MAX_LETTERS).collect();
+                letters.sort_unstable();
+                if letters != ['C', 'T', 'X', 'Y', 'Z'] {
+                    let shown: String = order.chars().take(MAX_LETTERS).collect();
+                    return Err(format!("its order of axes is \"{shown}\""));
+                }
+                image.axes = order.chars().rev().collect();
                 for axis in image.axes.chars() {
                     let size = number(&format!("Size{axis}"))?;
                     image.sizes.push(size.ok_or_else(|| format!("Size{axis} is missing"))?);
@@ -115,15 +148,16 @@ impl Ome {
                 image.attributes = kept.map(|(name, it)| (name.clone(), value(it))).collect();
             }
             [b"OME", b"Image", b"Pixels", b"TiffData"] => {
-                let mut first = Vec::new();
-                for axis in ['C', 'Z', 'T'] {
-                    first.push((axis, number(&format!("First{axis}"))?.unwrap_or(0)));
+                let mut first = [0; 3];
+                for (first, axis) in first.iter_mut().zip(PLANE_AXES) {
+                    *first = number(&format!("First{axis}"))?.unwrap_or(0);
                 }
                 let page = number("IFD")?;
                 let count = number("PlaneCount")?.or(number("NumPlanes")?).or(page.map(|_| 1));
                 let data =
                     TiffData { page: page.unwrap_or(0), count, first, ..TiffData::default() };
                 image.planes.push(data);
+                self.data += 1;
             }
             [b"OME", b"Image", b"Pixels", b"TiffData", b"UUID"] => {
                 let data = image.planes.last_mut();
@@ -151,15 +185,20 @@ impl Ome {
         let count = count.ok_or_else(|| format!("it has more planes than the file's {pages}"))?;
         let mut planes = vec![None; count as usize];
         for data in &image.planes {
-            if let Some(file) = &data.file
-                && self.uuid.as_ref().is_none_or(|own| *own != data.uuid)
-                && !(self.uuid.is_none() && file.eq_ignore_ascii_case(own_name))
-            {
+            let is_here = match (&self.uuid, &data.file) {
+                (Some(_), None) if data.uuid.is_empty() => true,
+                (Some(own), _) => *own == data.uuid,
+                (None, Some(file)) => file.eq_ignore_ascii_case(own_name),
+                // The first plane is in this file.
+                (None, None) => data.uuid == image.planes[0].uuid,
+            };
+            if !is_here {
+                let file = data.file.as_ref().unwrap_or(&data.uuid);
                 return Err(format!("planes are in other files, such as \"{file}\""));
             }
             let first = axes.iter().zip(sizes).try_fold(0, |number, (axis, size)| {
-                let at = data.first.iter().find(|(letter, _)| letter == axis);
-                let at = at.map_or(0, |(_, at)| *at);
+                let at = PLANE_AXES.iter().position(|letter| letter == axis);
+                let at = at.map_or(0, |at| data.first[at]);
                 (at < *size).then_some(number * size + at)
             });
             let first = first.ok_or("a plane is outside the image")?;
@@ -180,6 +219,11 @@ impl Ome {
         }
         planes.into_iter().collect::<Option<_>>().ok_or_else(|| "planes are missing".to_owned())
     }
+}
+
+/// Returns the most planes of all images of a file. Images rarely share pages.
+pub(super) fn most_planes(pages: usize) -> usize {
+    (16 * pages).min(MAX_PAGES)
 }
 
 impl OmeImage {

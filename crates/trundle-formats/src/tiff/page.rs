@@ -1,5 +1,6 @@
 //! The image of a directory: its size, its elements, and where its strips or tiles are.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::decoding::{Compression, Predictor};
@@ -46,6 +47,10 @@ pub(super) struct Layout {
     /// The element type in numpy's notation.
     pub(super) dtype: String,
     pub(super) element_bytes: usize,
+    /// The meaning of the elements (`PhotometricInterpretation`).
+    pub(super) photometric: u64,
+    /// Whether the elements tell which pixels of another image are valid.
+    pub(super) is_mask: bool,
     pub(super) compression: Compression,
     pub(super) predictor: Predictor,
     /// Whether the bits of each stored byte are reversed.
@@ -56,25 +61,26 @@ pub(super) struct Layout {
     pub(super) part_height: u64,
 }
 
+/// The layout, or the reason why the image cannot be read.
+pub(super) type PageLayout = Result<Arc<Layout>, Arc<str>>;
+
 /// A directory with an image.
 #[derive(Debug)]
 pub(super) struct Page {
     /// The offset of the directory.
     pub(super) at: u64,
-    /// The layout, or the reason why the image cannot be read.
-    pub(super) layout: Result<Arc<Layout>, Arc<str>>,
+    pub(super) layout: PageLayout,
     /// The offset and the size of each strip or tile. Files without compression may lack the sizes.
     pub(super) offsets: Option<Values>,
     pub(super) byte_counts: Option<Values>,
-    pub(super) description: Option<Values>,
     /// Whether the image is a smaller version of another image.
     pub(super) is_reduced: bool,
-    /// The number of directories below this one, which have smaller versions of the image.
+    /// The number of directories below this one, which usually have smaller versions of the image.
     pub(super) sub_directories: u64,
 }
 
 impl Page {
-    /// Reads the fields of a directory. Layouts that equal the layout of the page `before` share its memory.
+    /// Reads the fields of a directory. Layouts that equal one of `known` share its memory, others are added to it.
     ///
     /// # Errors
     /// [`Problem`] if the file is truncated or malformed.
@@ -82,16 +88,16 @@ impl Page {
         reader: &mut DirectoryReader,
         at: u64,
         directory: &Directory,
-        before: Option<&Page>,
+        known: &mut HashSet<PageLayout>,
     ) -> Result<Page, Problem> {
         let layout = match layout(reader, directory) {
             Err(Problem::Unsupported(why) | Problem::Malformed(why)) => Err(why.into()),
             layout => Ok(Arc::new(layout?)),
         };
-        let layout = match before {
-            Some(before) if before.layout == layout => before.layout.clone(),
-            _ => layout,
-        };
+        let layout = known.get(&layout).cloned().unwrap_or(layout);
+        if !known.contains(&layout) {
+            known.insert(layout.clone());
+        }
         let is_tiled = directory.get(TILE_WIDTH).is_some();
         let tables =
             if is_tiled { (TILE_OFFSETS, TILE_BYTES) } else { (STRIP_OFFSETS, STRIP_BYTES) };
@@ -100,7 +106,6 @@ impl Page {
             layout,
             offsets: directory.get(tables.0),
             byte_counts: directory.get(tables.1),
-            description: directory.get(DESCRIPTION),
             is_reduced: reader.number(directory, SUBFILE_TYPE, 0)? & 1 == 1,
             sub_directories: directory.get(SUB_DIRECTORIES).map_or(0, |values| values.count),
         })
@@ -112,17 +117,28 @@ fn layout(reader: &mut DirectoryReader, directory: &Directory) -> Result<Layout,
     let mut number = |tag, default| reader.number(directory, tag, default);
     let (width, height, samples) = (number(WIDTH, 0)?, number(HEIGHT, 0)?, number(SAMPLES, 1)?);
     let compression = number(COMPRESSION, 1)?;
-    let photometric = number(PHOTOMETRIC, 1)?;
+    let (photometric, is_mask) = (number(PHOTOMETRIC, 1)?, number(SUBFILE_TYPE, 0)? & 4 == 4);
     let (depth, tile_depth) = (number(DEPTH, 1)?, number(TILE_DEPTH, 1)?);
     let (predictor, fill_order) = (number(PREDICTOR, 1)?, number(FILL_ORDER, 1)?);
     let is_planar = number(PLANAR, 1)? == 2 && samples > 1;
     let is_tiled = directory.get(TILE_WIDTH).is_some();
     let (part_width, part_height) = match is_tiled {
         true => (number(TILE_WIDTH, 0)?, number(TILE_HEIGHT, 0)?),
-        false => (width, number(ROWS_PER_STRIP, height)?.min(height)),
+        // Some programs write 0 for all rows.
+        false => match number(ROWS_PER_STRIP, 0)? {
+            0 => (width, height),
+            rows => (width, rows.min(height)),
+        },
     };
-    if [width, height, samples, part_width, part_height].contains(&0) {
-        return Err(Problem::header("a size of 0"));
+    let sizes = [
+        ("ImageWidth", width),
+        ("ImageLength", height),
+        ("SamplesPerPixel", samples),
+        ("TileWidth", part_width),
+        ("TileLength", part_height),
+    ];
+    if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+        return Err(Problem::Malformed(format!("{name} is 0")));
     }
     if samples > MAX_SAMPLES {
         return Err(Problem::header(format!("{samples} samples, over {MAX_SAMPLES}")));
@@ -141,6 +157,10 @@ fn layout(reader: &mut DirectoryReader, directory: &Directory) -> Result<Layout,
     }
     let (dtype, element_bytes) = element(reader, directory, samples)?;
     let predictor = Predictor::of(predictor, &dtype).map_err(Problem::Unsupported)?;
+    if compression == Compression::None && predictor != Predictor::None {
+        // Some programs apply it, others ignore it.
+        return Err(Problem::unsupported("a predictor without compression is not read"));
+    }
     Ok(Layout {
         width,
         height,
@@ -148,6 +168,8 @@ fn layout(reader: &mut DirectoryReader, directory: &Directory) -> Result<Layout,
         is_planar,
         dtype,
         element_bytes,
+        photometric,
+        is_mask,
         compression,
         predictor,
         is_reversed: fill_order == 2,

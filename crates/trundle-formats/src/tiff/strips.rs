@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::decoding::Compression;
 use super::directory::{TiffBytes, Values};
 use super::page::Layout;
 use crate::Problem;
@@ -11,7 +12,7 @@ use crate::chunked::{ChunkedArray, too_large, zeros};
 /// A chunk has as many strips as fit in this number of bytes, but at least one.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// The size in bytes to which a chunk may always decode, see [`Compression::most_ratio`](super::decoding::Compression).
+/// The size in bytes to which a chunk may always decode, see [`Compression::most_ratio`].
 const SMALL_BYTES: u64 = 1 << 24;
 
 /// Where the data of a page is.
@@ -105,31 +106,38 @@ impl Strips {
         let expected = out.len() as u64;
         let stored = match byte_counts {
             Some(counts) => self.file.number(counts, part)?,
-            None => expected,
+            None => 0,
         };
-        if offset == 0 || stored == 0 {
-            out.chunks_exact_mut(self.fill.len()).for_each(|to| to.copy_from_slice(&self.fill));
-            return Ok(());
-        }
         let kind = if self.layout.is_tiled { "tile" } else { "strip" };
         let damaged = |why: String| {
             let page = page + 1;
             let text = format!("{kind} {part} of page {page} of the tensor is damaged: {why}");
             io::Error::new(io::ErrorKind::InvalidData, text)
         };
+        let stored = match (offset, stored) {
+            (0, 0) => {
+                out.chunks_exact_mut(self.fill.len()).for_each(|to| to.copy_from_slice(&self.fill));
+                return Ok(());
+            }
+            (0, _) => return Err(damaged(format!("its offset is 0, but its size is {stored}"))),
+            (_, 0) if self.layout.compression == Compression::None => expected,
+            (_, 0) => return Err(damaged(format!("its size is 0, but its offset is {offset}"))),
+            _ => stored,
+        };
         if offset.checked_add(stored).is_none_or(|end| end > self.file.bytes) {
             let file = self.file.bytes;
             let more = format!("{stored} bytes at byte {offset}, but the file has {file}");
             return Err(damaged(more));
         }
-        // Useful data is not longer than this.
-        let taken = stored.min(expected.saturating_mul(2).saturating_add(4 << 10));
+        let taken = stored.min(self.layout.compression.most_stored(expected));
         let mut encoded = zeros(usize::try_from(taken).map_err(|_| io::ErrorKind::OutOfMemory)?)?;
         self.file.read(offset, &mut encoded)?;
         if self.layout.is_reversed {
             encoded.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
         }
         self.layout.compression.decode(&encoded, out).map_err(damaged)?;
+        // A predictor needs memory too.
+        drop(encoded);
         let samples = self.layout.samples_together() as usize;
         let (width, order) = (self.layout.element_bytes, self.layout.byte_order());
         for row in out.chunks_exact_mut(self.row_bytes as usize) {

@@ -196,6 +196,14 @@ fn strips_and_tiles_are_put_together() {
     ];
     let file = kind.file(&data, &[with(page(0), &strips)]);
     check_one(file, &[3, 2], "y x", &kind.elements(&[1, 2, 3, 4, 5, 6], 2));
+    // Sizes of 0 are not known. Nor are the rows of a strip if they are 0.
+    let unknown = [(279, Long(vec![0, 0]))];
+    let file = kind.file(&data, &[with(with(page(0), &strips), &unknown)]);
+    check_one(file, &[3, 2], "y x", &kind.elements(&[1, 2, 3, 4, 5, 6], 2));
+    let unknown = [(278, Short(vec![0])), (279, Long(vec![0]))];
+    let file = kind.file(&data, &[with(page(kind.begin()), &unknown)]);
+    let file = check_one(file, &[3, 2], "y x", &data);
+    assert_eq!(file.headers()[0].data_offset, Some(kind.begin()));
     // Two planes of tiles of 16 x 16 bytes; the first tile of the second plane is not stored.
     let tile = |value: u8| deflated(&(0..=255).map(|at| value + at % 16).collect::<Vec<u8>>());
     let tiles: Vec<Vec<u8>> = [10, 40, 70].map(tile).to_vec();
@@ -216,7 +224,7 @@ fn strips_and_tiles_are_put_together() {
         (323, Short(vec![16])),
         (324, Long(vec![offsets[0], offsets[1], 0, offsets[2]])),
         (325, Long(vec![lengths[0], lengths[1], 0, lengths[2]])),
-        (42_113, Text("7".to_owned())),
+        (42_113, Text("7.0".to_owned())),
     ];
     let row = |first: [u8; 16], second: u8| -> Vec<u8> {
         first.into_iter().chain(second..second + 4).collect()
@@ -323,6 +331,15 @@ fn pages_are_planes_in_the_order_of_ome_xml() {
         (ome(ORDER, r#"<TiffData IFD="1"/><TiffData IFD="2"/>"#), "a plane is stored twice"),
         (ome(ORDER, r#"<TiffData IFD="4"/>"#), "planes are missing"),
         (ome(ORDER, "<TiffData/>").replace("XYZCT", "ZCTXY"), "its order of axes is"),
+        (ome(ORDER, "<TiffData/>").replace("XYZCT", &"T".repeat(99)), "axes is \"TTTTTT\""),
+        (ome(ORDER, "").replace("<Channel/>", &format!("<Pixels {ORDER}/>")), "planes are missing"),
+        (ome(ORDER, "<TiffData/>").replace("<Channel/>", "</Pixels><Pixels>"), "several Pixels"),
+        (ome(ORDER, &"<TiffData/>".repeat(7)), "an image has more planes than the file's 6"),
+        (images(17, "<TiffData/>"), "its images share the file's 6 planes too often"),
+        (images(17, &"<TiffData/>".repeat(6)), "its images share the file's 6 planes too often"),
+        (images(65_537, ""), "it has more than 65536 images"),
+        (ome(ORDER, &with_uuids("urn:1", "urn:2")), "in other files, such as \"urn:2\""),
+        (ome(ORDER, &with_uuids("a", "b")).replace("UUID=\"urn:1\"", ""), "in other files"),
         (ome(ORDER, "<TiffData/>").replace("SizeX=\"2\"", "SizeX=\"3\""), "pages have other sizes"),
         (data_elsewhere(&data), "planes are in other files, such as \"elsewhere.tif\""),
         (r#"<OME><BinaryOnly MetadataFile="x"/></OME>"#.to_owned(), "it is in another file"),
@@ -336,6 +353,22 @@ fn pages_are_planes_in_the_order_of_ome_xml() {
     }
 }
 
+/// Returns OME-XML of several images, each with the planes `data`.
+fn images(count: usize, data: &str) -> String {
+    let pixels = format!(r#"<Pixels SizeX="2" SizeY="3" {ORDER}>{data}</Pixels>"#);
+    format!("<OME>{}</OME>", format!("<Image>{pixels}</Image>").repeat(count))
+}
+
+/// Returns a plane of this file, and 5 planes that can be of another.
+fn with_uuids(first: &str, others: &str) -> String {
+    let data = |at: u64| {
+        let uuid = if at == 0 { first } else { others };
+        let place = format!(r#"FirstC="{}" FirstZ="{}""#, at / 3, at % 3);
+        format!(r#"<TiffData IFD="{at}" {place}><UUID>{uuid}</UUID></TiffData>"#)
+    };
+    (0..6).map(data).collect()
+}
+
 fn data_elsewhere(data: &str) -> String {
     ome(ORDER, &data.replacen("urn:1", "urn:2", 1))
 }
@@ -345,6 +378,10 @@ fn descriptions_of_imagej_and_tifffile_name_axes() {
     let all: Vec<u8> = (0..72).collect();
     let imagej = "ImageJ=1.54\nimages=6\nchannels=2\nslices=3\n";
     check_one(stack(6, imagej, &[]), &[3, 2, 3, 2], "z c y x", &all);
+    let slices_first = format!("{imagej}order=zct\n");
+    check_one(stack(6, &slices_first, &[]), &[2, 3, 3, 2], "c z y x", &all);
+    let unknown = format!("{imagej}order=zzz\n");
+    check_one(stack(6, &unknown, &[]), &[6, 3, 2], "page y x", &all);
     // All images follow the first page.
     let one = with(page(8), &[(270, Text(imagej.to_owned()))]);
     check_one(LITTLE.file(&all, &[one]), &[3, 2, 3, 2], "z c y x", &all);
@@ -362,7 +399,42 @@ fn descriptions_of_imagej_and_tifffile_name_axes() {
     check_one(stack(6, r#"{"shape": [6, 3, 1, 2, 1]}"#, &[]), &[6, 3, 1, 2, 1], "? y ? x ?", &all);
     check_one(stack(6, r#"{"shape": [5, 3, 2]}"#, &[]), &[6, 3, 2], "page y x", &all);
     let one = with(page(8), &[(270, Text(shaped.to_owned()))]);
-    check_one(LITTLE.file(&all, &[one]), &[2, 3, 3, 2], "t page y x", &all);
+    check_one(LITTLE.file(&all, std::slice::from_ref(&one)), &[2, 3, 3, 2], "t page y x", &all);
+    let old = with(page(8), &[(270, Text("shape=(2, 3, 3, 2)".to_owned()))]);
+    check_one(LITTLE.file(&all, &[old]), &[2, 3, 3, 2], "? ? y x", &all);
+    // The shape is in a second description.
+    let second = [vec![(270, Text("a text".to_owned()))], one].concat();
+    let file = LITTLE.file(&all, &[second]);
+    let file = check_one(file, &[2, 3, 3, 2], "t page y x", &all);
+    assert_eq!(file.metadata(), [("ImageDescription".to_owned(), "a text".to_owned())]);
+}
+
+#[test]
+fn descriptions_and_layouts_are_limited() {
+    let long = format!(r#"{{"shape": [1, 3, 2], "a": "{}"}}"#, "x".repeat(1 << 20));
+    let file = check_one(stack(1, &long, &[]), &[3, 2], "y x", &(0..12).collect::<Vec<u8>>());
+    assert_eq!(file.headers()[0].annotations.unread, ["ImageDescription of 1048606 bytes"]);
+    let pages = |count: u64| -> Vec<_> {
+        (1..=count).map(|width| with(page(8), &[(256, Long(vec![width]))])).collect()
+    };
+    let said = refusal(LITTLE.file(&[0; 12], &pages(65_537)));
+    assert_eq!(said, "more than 65536 images of different sizes");
+}
+
+#[test]
+fn images_below_pages_are_counted() {
+    let kind = Kind { is_big: true, ..LITTLE };
+    let below = with(page(16), &[(330, Long(vec![16, 16]))]);
+    let mut bytes = kind.file(&[0; 12], &[below.clone(), below]);
+    let unread = |bytes: &[u8]| open(bytes.to_vec()).unwrap().unread().to_vec();
+    assert_eq!(unread(&bytes), ["4 images below pages (SubIFDs)"]);
+    let field = [330u16.to_le_bytes(), 4u16.to_le_bytes()].concat();
+    let at = bytes.windows(4).position(|it| it == field).unwrap();
+    bytes[at + 4..at + 12].fill(255);
+    assert_eq!(unread(&bytes), ["18446744073709551615 images below pages (SubIFDs)"]);
+    let reduced = with(page(8), &[(254, Long(vec![1])), (330, Long(vec![8]))]);
+    let unread = unread(&LITTLE.file(&[0; 12], &[reduced]));
+    assert!(unread[0].starts_with("1 images below pages (SubIFDs), perhaps"), "{unread:?}");
 }
 
 #[test]
@@ -383,6 +455,12 @@ fn pages_of_other_sizes_are_other_tensors() {
     let why = unreadable.problem.to_string();
     assert!(why.starts_with("compression 7 (JPEG) is not read"), "{why}");
     assert_eq!(read(&mut file).unwrap(), [&data[..24], &data[24..28]]);
+    // So are pages of another meaning, and masks.
+    let others = [(254, Long(vec![4])), (262, Short(vec![0]))];
+    for other in others {
+        let file = LITTLE.file(&data, &[page(8), with(page(20), &[other])]);
+        assert_eq!(read(&mut open(file).unwrap()).unwrap(), [&data[..12], &data[12..24]]);
+    }
 }
 
 #[test]
@@ -394,10 +472,13 @@ fn fields_become_attributes_and_others_are_named() {
         (296, Short(vec![3])),
         (320, Short(vec![0; 6])),
         (33_550, Double(vec![0.5, 10.0])),
+        (33_629, Long(vec![1, 2])),
+        (42_113, Text("-9999".to_owned())),
     ];
     let file = open(stack(1, "a text", &others)).unwrap();
     let expected = [
         ("ImageDescription", "a text"),
+        ("GDAL_NODATA", "-9999"),
         ("ModelPixelScale", "[0.5,10]"),
         ("XResolution", "72.5"),
         ("YResolution", "72"),
@@ -406,7 +487,13 @@ fn fields_become_attributes_and_others_are_named() {
     let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(file.metadata(), expected);
     let unread = &file.headers()[0].annotations.unread;
-    assert_eq!(unread, &["PhotometricInterpretation", "ColorMap"]);
+    let expected = [
+        "PhotometricInterpretation",
+        "ColorMap",
+        "planes of MetaMorph STK after the first one",
+        "GDAL_NODATA as the value of missing elements",
+    ];
+    assert_eq!(unread, &expected);
 }
 
 #[test]
@@ -417,7 +504,9 @@ fn wrong_files_are_refused_with_the_reason() {
         (vec![(258, Short(vec![24])), (339, Short(vec![3]))], "floats of 24 bits are not read"),
         (vec![(339, Short(vec![5]))], "samples of format 5 are not read"),
         (vec![(258, Short(vec![8, 16])), (277, Short(vec![2]))], "samples of different types"),
-        (vec![(256, Short(vec![0]))], "malformed header: a size of 0"),
+        (vec![(256, Short(vec![0]))], "ImageWidth is 0"),
+        (vec![(322, Short(vec![16])), (323, Short(vec![0]))], "TileLength is 0"),
+        (vec![(317, Short(vec![2]))], "a predictor without compression is not read"),
         (vec![(256, Text("2".to_owned()))], "malformed header: a field has 2 values of type 2"),
         (vec![(262, Short(vec![6]))], "YCbCr with fewer chroma samples"),
         (vec![(259, Short(vec![34_925]))], "compression 34925 (LZMA) is not read: save the file"),
@@ -493,6 +582,10 @@ fn damaged_strips_are_refused() {
     assert!(said.ends_with("12 bytes at byte 1048576, but the file has 122"), "{said}");
     let said = damage(&[0; 12], &[(279, Long(vec![11]))]);
     assert!(said.ends_with("damaged: 11 bytes, expected 12"), "{said}");
+    let said = damage(&[0; 12], &[(273, Long(vec![0]))]);
+    assert!(said.ends_with("damaged: its offset is 0, but its size is 12"), "{said}");
+    let said = damage(&whole, &[(259, Short(vec![8])), (279, Long(vec![0]))]);
+    assert!(said.ends_with("damaged: its size is 0, but its offset is 8"), "{said}");
     // A deflated strip of 16 MB may be in a small file, but one of 1 TB not.
     let bomb = [
         (256, Long(vec![1 << 20])),
