@@ -224,15 +224,9 @@ impl ZarrArray {
 
     /// Reads the elements of the chunk at `index` from the stored chunks, which have different sizes.
     fn read_uneven(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
-        let axes = index.iter().zip(&self.chunk).zip(&self.shape);
-        let ranges: Vec<_> = axes
-            .map(|((i, chunk), size)| (i * chunk).min(*size)..((i + 1) * chunk).min(*size))
-            .collect();
-        let wanted = ArraySubset::new_with_ranges(&ranges);
+        let (wanted, stored) = self.stored_chunks(index)?;
         let options = CodecOptions::default().with_concurrent_target(1);
         let mut out = self.array.fill_value().as_ne_bytes().repeat(self.chunk_bytes / self.width);
-        let stored = self.array.chunks_in_array_subset(&wanted).map_err(Error::unsupported)?;
-        let stored = stored.ok_or_else(|| Error::unsupported("chunks beyond the grid"))?;
         for at in &stored.indices() {
             let key = self.array.chunk_key(&at);
             let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
@@ -254,6 +248,18 @@ impl ZarrArray {
         }
         self.opaque.iter().for_each(|opaque| opaque.swap(&mut out));
         Ok(out)
+    }
+
+    /// Returns the elements of the chunk at `index`, and the grid positions of the stored chunks that contain them.
+    fn stored_chunks(&self, index: &[u64]) -> Result<(ArraySubset, ArraySubset), Error> {
+        let axes = index.iter().zip(&self.chunk).zip(&self.shape);
+        let ranges: Vec<_> = axes
+            .map(|((i, chunk), size)| (i * chunk).min(*size)..((i + 1) * chunk).min(*size))
+            .collect();
+        let wanted = ArraySubset::new_with_ranges(&ranges);
+        let stored = self.array.chunks_in_array_subset(&wanted).map_err(Error::unsupported)?;
+        let stored = stored.ok_or_else(|| Error::unsupported("chunks beyond the grid"))?;
+        Ok((wanted, stored))
     }
 
     fn decoded(
@@ -506,12 +512,28 @@ impl ZarrArray {
     }
 
     /// Returns the size and the time of the last write of the object that contains the chunk at `index`; `None` if the
-    /// object does not exist.
+    /// object does not exist. If several objects contain the chunk, returns their total size, and a tag that differs if
+    /// one of them was replaced.
     ///
     /// # Errors
     /// If the store cannot be queried, or the chunk is not a regular object.
     pub fn stat(&self, index: &[u64]) -> io::Result<Option<Stat>> {
-        self.array.storage().objects.stat(self.key(index).as_str())
+        let objects = &self.array.storage().objects;
+        if !self.is_uneven {
+            return objects.stat(self.key(index).as_str());
+        }
+        let (_, stored) = self.stored_chunks(index)?;
+        let (mut bytes, mut tags, mut is_known) = (None, Vec::new(), true);
+        for at in &stored.indices() {
+            let found = objects.stat(self.array.chunk_key(&at).as_str())?;
+            if let Some(found) = &found {
+                bytes = Some(bytes.unwrap_or(0) + found.bytes);
+                is_known &= found.modified.is_some() || found.tag.is_some();
+            }
+            tags.push(found.map(|found| (found.bytes, found.modified, found.tag)));
+        }
+        let tag = is_known.then(|| format!("{tags:?}"));
+        Ok(bytes.map(|bytes| Stat { bytes, modified: None, tag }))
     }
 }
 

@@ -30,7 +30,7 @@ use zstd::zstd_safe::WriteBuf;
 
 #[derive(Debug)]
 struct Bounded {
-    /// The codec of zarrs; `None` for [`CompressionFormat::Lz4`].
+    /// The codec of zarrs; `None` for formats that zarrs lacks.
     inner: Option<Arc<dyn BytesToBytesCodecTraits>>,
     kind: CompressionFormat,
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::metadata::codecs_of_shard;
 use crate::opaque::{self, name_of};
 
 /// The filters of an array that zarrs does not see.
@@ -20,32 +21,30 @@ impl Filters {
     /// notation.
     pub(crate) fn take(codecs: &mut Value, dtype: &str) -> Filters {
         let mut filters = Filters::default();
-        filters.take_from(codecs, dtype.trim_start_matches(['<', '>', '|']));
+        filters.take_from(codecs, &with_order(dtype));
         filters
     }
 
-    fn take_from(&mut self, codecs: &mut Value, number: &str) {
+    fn take_from(&mut self, codecs: &mut Value, dtype: &str) {
         let Some(list) = codecs.as_array_mut() else { return };
-        let mut is_first = true;
+        // Differences of a whole shard cannot be undone in one of its chunks.
+        let mut is_first = !list.iter().any(|codec| name_of(codec) == Some("sharding_indexed"));
         list.retain(|codec| {
             let name = codec["id"].as_str().or(name_of(codec)).unwrap_or_default();
             let name = name.strip_prefix("numcodecs.").unwrap_or(name);
             let configuration =
                 if codec["id"].is_string() { codec } else { &codec["configuration"] };
-            let number_of = |key: &str| {
-                configuration[key].as_str().map(|text| text.trim_start_matches(['<', '>', '|']))
-            };
-            let keeps_type =
-                number_of("astype").is_none_or(|text| number_of("dtype") == Some(text));
+            let type_of = |key: &str| configuration[key].as_str().map(with_order);
+            let keeps_type = type_of("astype").is_none_or(|of| type_of("dtype") == Some(of));
             let is_delta = is_first
                 && self.delta.is_none()
                 && name == "delta"
                 && keeps_type
-                && number_of("dtype") == Some(number)
-                && is_number(number);
+                && type_of("dtype").as_deref() == Some(dtype)
+                && is_number(&dtype[1..]);
             let is_undone = name == "bitround" || name == "quantize" && keeps_type;
             if is_delta {
-                self.delta = Some(number.to_owned());
+                self.delta = Some(dtype[1..].to_owned());
             }
             if is_delta || is_undone {
                 let name = format!("numcodecs.{name}");
@@ -55,9 +54,9 @@ impl Filters {
             !is_delta && !is_undone
         });
         if let [sharding] = &mut list[..]
-            && name_of(sharding) == Some("sharding_indexed")
+            && let Some(codecs) = codecs_of_shard(sharding)
         {
-            self.take_from(&mut sharding["configuration"]["codecs"], number);
+            self.take_from(codecs, dtype);
         }
     }
 
@@ -87,6 +86,14 @@ impl Filters {
             _ => {}
         }
     }
+}
+
+/// Returns a type in numpy's notation with `<` or `>` if its numbers have a byte order, otherwise with `|`.
+fn with_order(dtype: &str) -> String {
+    let order = if dtype.starts_with('>') { '>' } else { '<' };
+    let bare = dtype.trim_start_matches(['<', '>', '|']);
+    let is_byte = matches!(bare, "i1" | "u1" | "b1");
+    format!("{}{bare}", if is_byte { '|' } else { order })
 }
 
 fn is_number(text: &str) -> bool {
@@ -121,6 +128,15 @@ mod tests {
             (json!([delta("<i4")]), "<i4", json!([]), true),
             (json!([delta(">i4")]), ">i4", json!([]), true),
             (json!([delta("<i4")]), "<i8", json!([delta("<i4")]), false),
+            (json!([delta("<i4")]), ">i4", json!([delta("<i4")]), false),
+            (json!([delta(">i4")]), "<i4", json!([delta(">i4")]), false),
+            (json!([delta(">u1")]), "|u1", json!([]), true),
+            (
+                json!([{"id": "delta", "dtype": "<i4", "astype": ">i4"}]),
+                "<i4",
+                json!([{"id": "delta", "dtype": "<i4", "astype": ">i4"}]),
+                false,
+            ),
             (
                 json!([{"id": "delta", "dtype": "<i4", "astype": "<i2"}]),
                 "<i4",
@@ -163,6 +179,25 @@ mod tests {
                 json!([of_v3("sharding_indexed", json!({"codecs": [bytes()]}))]),
                 false,
             ),
+            (
+                json!([{"id": "quantize", "dtype": "<f8", "astype": ">f8"}]),
+                "<f8",
+                json!([{"id": "quantize", "dtype": "<f8", "astype": ">f8"}]),
+                false,
+            ),
+            (
+                json!([
+                    of_v3("numcodecs.delta", json!({"dtype": "i4"})),
+                    of_v3("sharding_indexed", json!({}))
+                ]),
+                "<i4",
+                json!([
+                    of_v3("numcodecs.delta", json!({"dtype": "i4"})),
+                    of_v3("sharding_indexed", json!({}))
+                ]),
+                false,
+            ),
+            (json!(["sharding_indexed"]), "<i4", json!(["sharding_indexed"]), false),
             (json!(7), "<i4", json!(7), false),
         ] {
             let mut codecs = codecs;

@@ -130,8 +130,8 @@ fn rename_crc32c(codecs: &mut Value) {
         let location = &codec["configuration"]["location"];
         if codec["name"] == "numcodecs.crc32c" && (location.is_null() || location == "end") {
             *codec = json!({ "name": "crc32c" });
-        } else if codec["name"] == "sharding_indexed" {
-            rename_crc32c(&mut codec["configuration"]["codecs"]);
+        } else if let Some(codecs) = codecs_of_shard(codec) {
+            rename_crc32c(codecs);
         }
     }
 }
@@ -293,8 +293,14 @@ fn without_empty_transposes(codecs: &mut Value) {
         codec["name"] == "transpose" && codec["configuration"]["order"] == json!([])
     };
     codecs.retain(|codec| !is_empty(codec));
-    for codec in codecs.iter_mut().filter(|codec| codec["name"] == "sharding_indexed") {
-        without_empty_transposes(&mut codec["configuration"]["codecs"]);
+    codecs.iter_mut().filter_map(codecs_of_shard).for_each(without_empty_transposes);
+}
+
+/// Returns the codecs of the chunks in a shard; `None` for other codecs, and for malformed ones.
+pub(crate) fn codecs_of_shard(codec: &mut Value) -> Option<&mut Value> {
+    match name_of(codec) {
+        Some("sharding_indexed") => codec.get_mut("configuration")?.get_mut("codecs"),
+        _ => None,
     }
 }
 

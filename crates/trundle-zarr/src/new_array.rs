@@ -15,7 +15,7 @@ use crate::array::{MOST_AXES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata, V3};
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata, V3, codecs_of_shard};
 use crate::object_store::{Object, ObjectStore, key_of};
 use crate::opaque::{self, Opaque, name_of};
 use crate::reader::Reader;
@@ -180,12 +180,10 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
 /// Adds the byte order to the codec `bytes`, also within shards, because structures can have numbers as fields.
 fn state_byte_order(codecs: &mut Value) {
     for codec in codecs.as_array_mut().into_iter().flatten() {
-        match name_of(codec) {
-            Some("bytes") => {
-                *codec = json!({"name": "bytes", "configuration": {"endian": "little"}});
-            }
-            Some("sharding_indexed") => state_byte_order(&mut codec["configuration"]["codecs"]),
-            _ => {}
+        if name_of(codec) == Some("bytes") {
+            *codec = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        } else if let Some(codecs) = codecs_of_shard(codec) {
+            state_byte_order(codecs);
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::times;
 /// The largest element in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
+/// The most runs of big-endian numbers in an element, because each is kept in memory.
+const MOST_RUNS: usize = 1 << 12;
+
 /// The kinds of numbers with the beginnings of their names in version 3, which end with a number of bits.
 const NUMBERS: [(char, &str); 4] = [('i', "int"), ('u', "uint"), ('f', "float"), ('c', "complex")];
 
@@ -28,8 +31,16 @@ pub(crate) struct Opaque {
     /// The name in numpy's notation, with little-endian parts.
     pub(crate) name: String,
     pub(crate) width: usize,
-    /// The parts of an element that are stored in big-endian order.
-    swapped: Vec<Range<usize>>,
+    /// The numbers of an element that are stored in big-endian order.
+    swapped: Vec<Run>,
+}
+
+/// Numbers of one size that follow each other in an element.
+#[derive(Clone, Debug)]
+struct Run {
+    bytes: Range<usize>,
+    /// The size of a number in bytes.
+    number: usize,
 }
 
 impl Opaque {
@@ -47,10 +58,18 @@ impl Opaque {
         }
         let kind = if dtype.is_array() { "the structured type" } else { "type" };
         let mut swapped = Vec::new();
-        let (little, width) =
-            measured(dtype, 0, &mut swapped).filter(|(_, width)| *width > 0).ok_or_else(|| {
-                Error::Unsupported(format!("elements of {kind} {} are not read", shown(dtype)))
-            })?;
+        let wrong = |why: &str| {
+            Error::Unsupported(format!("elements of {kind} {} are not read{why}", shown(dtype)))
+        };
+        let measured = measured(dtype, 0, &mut swapped).filter(|(_, width)| *width > 0);
+        let (little, width) = measured.ok_or_else(|| wrong(""))?;
+        if width > MOST_BYTES {
+            return Err(wrong(&format!(": the limit is {MOST_BYTES} bytes")));
+        }
+        if swapped.len() > MOST_RUNS {
+            let why = format!(": the limit is {MOST_RUNS} separate big-endian numbers or arrays");
+            return Err(wrong(&why));
+        }
         let name = little.as_str().map_or_else(|| little.to_string(), str::to_owned);
         Ok(Some(Opaque { name, width, swapped }))
     }
@@ -80,7 +99,9 @@ impl Opaque {
             return;
         }
         for element in elements.chunks_exact_mut(self.width) {
-            self.swapped.iter().for_each(|part| element[part.clone()].reverse());
+            for run in &self.swapped {
+                element[run.bytes.clone()].chunks_exact_mut(run.number).for_each(<[u8]>::reverse);
+            }
         }
     }
 
@@ -132,14 +153,27 @@ fn shown(value: &Value) -> String {
     }
 }
 
+/// Adds a run, unless there are too many. A run that continues the last one becomes a part of it.
+fn add(runs: &mut Vec<Run>, run: Run) {
+    if let Some(last) = runs.last_mut()
+        && last.number == run.number
+        && last.bytes.end == run.bytes.start
+    {
+        last.bytes.end = run.bytes.end;
+    } else if runs.len() <= MOST_RUNS {
+        runs.push(run);
+    }
+}
+
 /// Returns a type of a `.zarray` with little-endian numbers, and its size in bytes. Adds the big-endian numbers of an
-/// element that begins at byte `at` to `swapped`. `None` if the type is unknown, malformed or too large.
-fn measured(dtype: &Value, at: usize, swapped: &mut Vec<Range<usize>>) -> Option<(Value, usize)> {
+/// element that begins at byte `at` to `swapped`, if the size is at most [`MOST_BYTES`], and up to one run more than
+/// [`MOST_RUNS`]. `None` if the type is unknown or malformed.
+fn measured(dtype: &Value, at: usize, swapped: &mut Vec<Run>) -> Option<(Value, usize)> {
     let fields = match dtype {
         Value::String(text) => {
             let (width, number) = size_of(text)?;
-            if text.starts_with('>') && number > 1 {
-                swapped.extend((at..at + width).step_by(number).map(|begin| begin..begin + number));
+            if text.starts_with('>') && number > 1 && width > 0 {
+                add(swapped, Run { bytes: at..at.saturating_add(width), number });
             }
             return Some((text.replacen('>', "<", 1).into(), width));
         }
@@ -153,11 +187,10 @@ fn measured(dtype: &Value, at: usize, swapped: &mut Vec<Range<usize>>) -> Option
             [name, inner, shape] => (name, inner, Some(shape)),
             _ => return None,
         };
-        if !name.is_string() {
-            return None;
-        }
-        let first = swapped.len();
-        let (inner, one) = measured(inner, at + width, swapped)?;
+        // In a value, a text that begins with NUL can stand for another one; see `trundle_json`.
+        name.as_str().filter(|name| !name.starts_with('\0'))?;
+        let mut parts = Vec::new();
+        let (inner, one) = measured(inner, at.saturating_add(width), &mut parts)?;
         let count = match shape {
             None => 1,
             Some(Value::Array(sizes)) => {
@@ -165,20 +198,20 @@ fn measured(dtype: &Value, at: usize, swapped: &mut Vec<Range<usize>>) -> Option
             }
             Some(size) => size.as_u64()?,
         };
-        let bytes = usize::try_from(count).ok()?.checked_mul(one);
-        let bytes = bytes.filter(|bytes| *bytes <= MOST_BYTES - width)?;
-        let parts = swapped.split_off(first);
-        if !parts.is_empty() {
-            let elements = (0..bytes).step_by(one);
-            swapped.extend(elements.flat_map(|begin| {
-                parts.iter().map(move |part| part.start + begin..part.end + begin)
-            }));
+        let bytes = usize::try_from(count).ok()?.saturating_mul(one);
+        if !parts.is_empty() && bytes <= MOST_BYTES {
+            for begin in (0..bytes).step_by(one) {
+                for Run { bytes, number } in &parts {
+                    let bytes = bytes.start + begin..bytes.end + begin;
+                    add(swapped, Run { bytes, number: *number });
+                }
+            }
         }
         little.push(match shape {
             None => json!([name, inner]),
             Some(shape) => json!([name, inner, shape]),
         });
-        width += bytes;
+        width = width.saturating_add(bytes);
     }
     Some((little.into(), width))
 }
@@ -192,12 +225,12 @@ fn size_of(text: &str) -> Option<(usize, usize)> {
         Some(_) => return None,
         None => (&rest[kind.len_utf8()..], ""),
     };
-    let size = size.parse().ok().filter(|size| unit.len() <= 16 && *size <= MOST_BYTES / 4)?;
+    let size = size.parse().ok().filter(|_| unit.len() <= 16)?;
     Some(match (kind, size) {
         ('b', 1) => (1, 1),
         ('i' | 'u', 1 | 2 | 4 | 8) | ('f', 2 | 4 | 8 | 12 | 16) | ('M' | 'm', 8) => (size, size),
         ('c', 8 | 16 | 24 | 32) => (size, size / 2),
-        ('U', _) => (4 * size, 4),
+        ('U', _) => (size.saturating_mul(4), 4),
         ('S' | 'V', _) => (size, 1),
         _ => return None,
     })
@@ -307,7 +340,8 @@ pub(crate) fn written(name: &str, fill: &[u8]) -> Result<Option<(Value, Value)>,
     let data_type = to_v3(&dtype).ok_or_else(|| {
         let dtype = shown(&dtype);
         Error::Unsupported(format!(
-            "no type for {dtype}: fields must have names, and be little-endian and not arrays"
+            "no type for {dtype}: fields must have names, at least one byte, numbers of up to 8 bytes (complex: 16), \
+             and be little-endian and not arrays"
         ))
     })?;
     Ok(Some((data_type, STANDARD.encode(fill).into())))
@@ -316,7 +350,11 @@ pub(crate) fn written(name: &str, fill: &[u8]) -> Result<Option<(Value, Value)>,
 fn to_v3(dtype: &Value) -> Option<Value> {
     let Some(text) = dtype.as_str() else {
         let fields = dtype.as_array()?.iter().map(|field| match &field.as_array()?[..] {
-            [name, inner] if name.as_str().is_some_and(|name| !name.is_empty()) => {
+            [name, inner]
+                if name
+                    .as_str()
+                    .is_some_and(|name| !name.is_empty() && !name.starts_with('\0')) =>
+            {
                 Some(json!([name, to_v3(inner)?]))
             }
             _ => None,
@@ -413,6 +451,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_follow_each_other_are_one_run() {
+        for (dtype, width, runs) in [
+            (json!([["a", ">i2", [524_288]]]), 1 << 20, 1),
+            (json!([["a", ">i2"], ["b", ">u2", [2, 3]], ["c", ">i4"]]), 18, 2),
+            (json!([["a", [["b", ">i2"], ["c", "|u1"]], 4096]]), 3 * 4096, 4096),
+            (json!([["a", ">U262144", 0], ["b", ">i4"]]), 4, 1),
+            (json!("|V1048576"), 1 << 20, 0),
+        ] {
+            let opaque = Opaque::of_v2(&dtype).unwrap().unwrap();
+            assert_eq!((opaque.width, opaque.swapped.len()), (width, runs), "{dtype}");
+        }
+        let message = |dtype: Value| Opaque::of_v2(&dtype).unwrap_err().to_string();
+        assert!(message(json!("|S1048577")).ends_with("not read: the limit is 1048576 bytes"));
+        let apart = json!([["a", [["b", ">i2"], ["c", "|u1"]], 4097]]);
+        let limit = "the limit is 4096 separate big-endian numbers or arrays";
+        assert!(message(apart).ends_with(limit));
+    }
+
+    #[test]
     fn fill_values_have_several_forms() {
         let pair = json!({"name": "struct", "configuration": {"fields": [
             {"name": "a", "data_type": "int32"},
@@ -458,6 +515,10 @@ mod tests {
             json!([]),
             json!("|S0"),
             json!("|V9999999999"),
+            json!("|V1048577"),
+            json!([["a", ">U4611686018427387904"], ["b", ">U4611686018427387904"]]),
+            json!([["a", [["b", ">i2"], ["c", "|u1"]], 4097]]),
+            json!([["\0a", "<i4"]]),
             json!([["a", "|O"]]),
             json!([["a"]]),
             json!(["a"]),

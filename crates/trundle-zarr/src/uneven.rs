@@ -49,10 +49,11 @@ pub(crate) fn largest_chunk(grid: &MetadataV3, shape: &[u64]) -> Result<Option<V
         if count > MOST_CHUNKS || end > i64::MAX as u64 {
             return Err(wrong(&format!("more than {MOST_CHUNKS} chunks in a list")));
         }
-        match end < *size || largest == 0 {
-            true => Err(wrong(&format!("they end at {end}, but the axis has size {size}"))),
-            false => Ok(largest),
+        if end < *size {
+            return Err(wrong(&format!("they end at {end}, but the axis has size {size}")));
         }
+        // zarrs cannot open such an array.
+        Some(largest).filter(|size| *size > 0).ok_or_else(|| wrong("an axis has no chunks"))
     };
     axes.iter().zip(shape).map(largest).collect::<Result<_, _>>().map(Some)
 }
@@ -96,6 +97,9 @@ mod tests {
             let message = grid("rectilinear", "chunk_shapes", &chunks).unwrap_err().to_string();
             assert!(message.ends_with(why), "{chunks}: {message}");
         }
+        let empty = json!({"name": "rectilinear", "configuration": {"chunk_shapes": [[]]}});
+        let empty = largest_chunk(&serde_json::from_value(empty).unwrap(), &[0]).unwrap_err();
+        assert!(empty.to_string().ends_with("an axis has no chunks"), "{empty}");
         let message = grid("hilbert", "chunk_shape", &json!([2, 2])).unwrap_err().to_string();
         assert_eq!(message, "chunks of different sizes (hilbert): the grid is unknown");
     }

@@ -117,12 +117,16 @@ fn types_are_those_that_are_read() {
         let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
         if new.dtype.starts_with('[') {
             // Fields are numbers, so the byte order must be stated.
-            let text = std::fs::read_to_string(folder.path().join("zarr.json")).unwrap();
-            let text = text.replace(char::is_whitespace, "");
-            assert!(
-                text.contains(r#""name":"bytes","configuration":{"endian":"little"}"#),
-                "{text}"
-            );
+            let sharded = tempfile::tempdir().unwrap();
+            let shard = Some(vec![4]);
+            ArrayWriter::create(&at(sharded.path()), &NewArray { shard, ..new.clone() }).unwrap();
+            let order = serde_json::json!({"name": "bytes", "configuration": {"endian": "little"}});
+            let codecs = |folder: &Path| {
+                let text = std::fs::read_to_string(folder.join("zarr.json")).unwrap();
+                serde_json::from_str::<serde_json::Value>(&text).unwrap()["codecs"].take()
+            };
+            assert_eq!(codecs(folder.path())[0], order);
+            assert_eq!(codecs(sharded.path())[0]["configuration"]["codecs"][0], order);
         }
         let bytes: Vec<u8> = (0..2 * width).map(|n| (n % 2) as u8).collect();
         writer.write(&[1], &bytes).unwrap();

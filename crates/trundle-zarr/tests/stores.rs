@@ -412,6 +412,17 @@ fn chunks_of_different_sizes_are_read_as_chunks_of_the_largest_size() {
     assert_eq!((&array.chunk[..], array.is_uneven), (&[3][..], true));
     assert_eq!(array.read_chunk(&[0]).unwrap(), [5, 9, 9]);
     assert_eq!(array.read_chunk(&[1]).unwrap(), [7, 9, 9]);
+    // Any stored chunk that is written changes what identifies the chunk that contains its elements.
+    let stat = || array.stat(&[0]).unwrap().unwrap();
+    let one = stat();
+    fs::write(store.path().join("c/1"), [6, 6]).unwrap();
+    let two = stat();
+    assert_eq!((one.bytes, two.bytes, array.stat(&[1]).unwrap().unwrap().bytes), (1, 3, 3));
+    let file = fs::File::options().write(true).open(store.path().join("c/0")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert!(one.tag != two.tag && two.tag != stat().tag && stat().tag == stat().tag);
+    fs::remove_file(store.path().join("c/2")).unwrap();
+    assert_eq!(array.stat(&[1]).unwrap(), None);
     let mut changes = uneven(json!([[2, 1], [[2, 1], 1]]));
     changes["shape"] = json!([3, 3]);
     let store = four_bytes("zarr.json", &changes, &[]);
@@ -480,6 +491,9 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
             json!({"codecs": [{"name": "lzma", "must_understand": false}, {"name": "bytes"}]}),
             "the codec lzma is not read",
         ),
+        (json!({"codecs": ["sharding_indexed"]}), ""),
+        (json!({"codecs": [{"name": "sharding_indexed", "configuration": 5}]}), "a codec is {"),
+        (json!({"codecs": [{"name": "sharding_indexed", "configuration": [1]}]}), "a codec is {"),
         (json!({"codecs": [7]}), "a codec is 7, expected an object with a name"),
         (json!({"scale": {"name": "x"}}), "zarr.json: the field \"scale\" is not understood"),
         (json!({"scale": 2}), "zarr.json: the field \"scale\" is not understood"),
@@ -513,6 +527,10 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
         (compressor("blosc", "cname", json!("lz5")), ".zarray: "),
         (json!({"compressor": 7}), "expected an object with an id"),
         (json!({"filters": [{"id": "delta", "dtype": "<u2"}]}), "the codec delta is not read"),
+        (
+            json!({"dtype": "<u2", "filters": [{"id": "delta", "dtype": ">u2"}]}),
+            "the codec delta is not read",
+        ),
         (
             json!({"filters": [{"id": "crc32", "location": "middle"}]}),
             "the codec crc32 is not read",

@@ -104,15 +104,20 @@ impl Strided {
         let mut bytes = vec![0; span as usize];
         file.read_exact_at(&mut bytes, begin)?;
         let mut index: Vec<u64> = part.iter().map(|(begin, _)| *begin).collect();
+        // A row has all elements of the part along the last axis.
+        let rows = part.len().saturating_sub(1);
+        let count = part.last().map_or(1, |(_, count)| *count as usize);
+        let stride = self.strides.last().map_or(0, |stride| *stride as usize);
         loop {
             let (number, at) = self.find(index.iter().copied());
             let (to, from) = ((number - first) as usize * self.width, (at - begin) as usize);
-            out[to..to + self.width].copy_from_slice(&bytes[from..from + self.width]);
+            let row = &mut out[to..to + count * self.width];
+            copy_row(&bytes[from..], stride, row, self.width);
             let next =
-                (0..part.len()).rev().find(|axis| index[*axis] + 1 < part[*axis].0 + part[*axis].1);
+                (0..rows).rev().find(|axis| index[*axis] + 1 < part[*axis].0 + part[*axis].1);
             let Some(axis) = next else { return Ok(()) };
             index[axis] += 1;
-            (axis + 1..part.len()).for_each(|axis| index[axis] = part[axis].0);
+            (axis + 1..rows).for_each(|axis| index[axis] = part[axis].0);
         }
     }
 
@@ -131,6 +136,20 @@ impl Strided {
         let bytes = count as usize * self.width;
         self.read(file, &part, first, &mut buffer[..bytes])?;
         Ok(bytes)
+    }
+}
+
+/// Fills `row` with elements of `width` bytes that begin `stride` bytes apart.
+fn copy_row(bytes: &[u8], stride: usize, row: &mut [u8], width: usize) {
+    if stride == width {
+        row.copy_from_slice(&bytes[..row.len()]);
+        return;
+    }
+    for (number, element) in row.chunks_exact_mut(width).enumerate() {
+        match element {
+            [byte] => *byte = bytes[number * stride],
+            _ => element.copy_from_slice(&bytes[number * stride..][..width]),
+        }
     }
 }
 
