@@ -270,6 +270,7 @@ impl Unplanned {
         let source_chunk = source_chunk
             .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
         let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
+        let encoding = encoding.and_then(|encoding| format.encoding(&encoding, &job.element));
         let names = match header.annotations.dimension_names.is_empty() {
             true => chain.names_from_patterns(job.out_shape.rank()),
             false => Vec::new(),
@@ -289,7 +290,7 @@ impl Unplanned {
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             source_chunk,
-            encoding: encoding.and_then(|encoding| format.encoding(&encoding, width.units())),
+            encoding,
             annotations,
             names,
             place: None,
@@ -382,13 +383,13 @@ impl Unplanned {
             encoded: None,
             undecoded: None,
         };
-        let (encoding, width) = (output.encoding.as_ref(), output.element.width().units());
+        let encoding = output.encoding.as_ref();
         Ok(Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
             source_chunk: None,
-            encoding: encoding.and_then(|encoding| format.encoding(encoding, width)),
+            encoding: encoding.and_then(|encoding| format.encoding(encoding, &output.element)),
             annotations: output.annotations.clone(),
             names: Vec::new(),
             place: None,
@@ -434,6 +435,10 @@ impl Unplanned {
     /// Returns the indices of the job's inputs.
     pub(crate) fn inputs(&self) -> &[usize] {
         &self.job.inputs
+    }
+
+    pub(crate) fn holds_texts(&self) -> bool {
+        self.job.element.holds_texts()
     }
 
     pub(crate) fn dtype(&self) -> trundle_core::DType {
