@@ -412,6 +412,12 @@ fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result
 /// If the types differ.
 fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failure> {
     let (path, first) = (parts[0].0, &parts[0].1.element);
+    let elements = || parts.iter().map(|part| &part.1.element);
+    if elements().all(StoredDType::holds_texts) {
+        // ASCII is also UTF-8, the character set of strings that do not state another.
+        let common = elements().find(|element| element.name() == "string").unwrap_or(first);
+        return Ok(format.element_as_written(common));
+    }
     let mut is_same = true;
     for (own_path, own) in &parts[1..] {
         is_same &= own.element == *first;

@@ -143,17 +143,20 @@ impl Format {
     }
 
     /// Returns the encoding that a file of the format gets from the chunks of a source with this encoding and elements
-    /// of `width` bytes. `None` if it gets the default of the format.
+    /// of `width` bytes, or strings of variable length. `None` if it gets the default of the format.
     #[cfg_attr(
         not(feature = "hdf5"),
         expect(unused_variables, reason = "only HDF5 has a filter of one width")
     )]
-    pub fn encoding(&self, source: &Encoding, width: usize) -> Option<Encoding> {
+    pub fn encoding(&self, source: &Encoding, element: &StoredDType) -> Option<Encoding> {
         let own = self.chunks()?;
         match own {
             _ if own == source.format => Some(source.clone()),
             #[cfg(feature = "hdf5")]
-            ChunkFormat::Hdf5 => Some(crate::hdf5::codecs::replaced(source, width)),
+            ChunkFormat::Hdf5 => {
+                let (width, holds_texts) = (element.width().units(), element.holds_texts());
+                Some(crate::hdf5::codecs::replaced(source, width, holds_texts))
+            }
             _ => None,
         }
     }

@@ -144,6 +144,7 @@ pub use temporary_name::TemporaryName;
 pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
 pub use texts::use_text_memory;
+pub use trundle_json::FILL_VALUE;
 pub use url::{is_url, lasting_url};
 pub use write::{NamedTensor, check_output, stage, write};
 

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::error::in_bytes;
@@ -23,12 +22,15 @@ const ENTRY_BYTES: u64 = 96;
 /// of the chunk.
 const OF_CHUNK: u64 = 8;
 
-/// The memory for strings in bytes.
-static MEMORY: AtomicU64 = AtomicU64::new(1 << 30);
+/// The memory for strings in bytes, unless the process states one.
+const MEMORY: u64 = 1 << 30;
 
-/// Limits the memory for strings of variable length (default: 1 GiB). All open files of the process share it.
+/// Limits the memory for strings of variable length (default: 1 GiB). All open files of the process share it. The largest
+/// limit applies until all files are closed.
 pub fn use_text_memory(bytes: u64) {
-    MEMORY.store(bytes, Ordering::Relaxed);
+    let texts = Texts::shared();
+    let mut table = texts.table();
+    table.memory = Some(bytes.max(table.memory.unwrap_or(0)));
 }
 
 /// The table of all strings.
@@ -39,6 +41,8 @@ pub(crate) struct Texts(Mutex<Table>);
 pub(crate) struct Table {
     texts: HashMap<u64, Box<[u8]>>,
     bytes: u64,
+    /// The limit for the process; `None` for the default.
+    memory: Option<u64>,
 }
 
 impl Texts {
@@ -58,12 +62,16 @@ impl Texts {
     }
 
     /// Returns the most bytes of the strings of a chunk.
-    pub(crate) fn most_of_chunk() -> u64 {
-        MEMORY.load(Ordering::Relaxed) / OF_CHUNK
+    pub(crate) fn most_of_chunk(&self) -> u64 {
+        self.table().memory() / OF_CHUNK
     }
 }
 
 impl Table {
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or(MEMORY)
+    }
+
     /// Returns the number of a string, and adds the string to the table if it is new.
     ///
     /// # Errors
@@ -83,7 +91,7 @@ impl Table {
             number = number.wrapping_add(1).max(1);
         }
         let bytes = self.bytes.saturating_add(text.len() as u64 + ENTRY_BYTES);
-        check(bytes, MEMORY.load(Ordering::Relaxed) / 2, "the strings of variable length")?;
+        check(bytes, self.memory() / 2, "the strings of variable length")?;
         self.bytes = bytes;
         self.texts.insert(number, text.into());
         Ok(number)
@@ -110,7 +118,7 @@ impl Table {
         let texts = numbers.map(|number| self.text(u64::from_le_bytes(*number)));
         let texts = texts.collect::<io::Result<Vec<&[u8]>>>()?;
         let bytes = texts.iter().map(|text| (text.len() + size_of::<&[u8]>()) as u64).sum();
-        check(bytes, Texts::most_of_chunk(), "the strings of a chunk")?;
+        check(bytes, self.memory() / OF_CHUNK, "the strings of a chunk")?;
         Ok(texts)
     }
 }
@@ -146,6 +154,13 @@ mod tests {
         assert!(table.text(1).is_err());
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         assert_eq!(table.texts(&bytes).unwrap()[999], b"w99");
+    }
+
+    #[test]
+    fn a_smaller_limit_does_not_stop_other_work() {
+        let texts = Texts::shared();
+        [1 << 40, 1 << 20].into_iter().for_each(use_text_memory);
+        assert_eq!(texts.most_of_chunk(), (1 << 40) / OF_CHUNK);
     }
 
     #[test]

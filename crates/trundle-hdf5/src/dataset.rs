@@ -8,7 +8,7 @@ use crate::datatype::{ASCII_STRING, Class, Datatype};
 use crate::error::Error;
 use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
-use crate::heaps::HeapStrings;
+use crate::heaps::{HeapStrings, check_lengths};
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
 use crate::new::UNLIMITED;
@@ -195,6 +195,7 @@ fn max_sizes(space: &Dataspace) -> Vec<u64> {
 
 /// Checks that elements of variable length are references to heaps, with addresses as in the rest of the file.
 fn check_references(datatype: &Datatype, metadata: &Metadata) -> Result<(), Error> {
+    check_lengths(metadata)?;
     let (width, expected) = (datatype.width, HeapStrings::of(metadata).width());
     match width == expected {
         true => Ok(()),

@@ -1,6 +1,6 @@
 //! Reads global heaps, which contain values of variable length.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hdf5_reader::global_heap::GlobalHeapCollection;
@@ -11,18 +11,43 @@ use crate::metadata::{Metadata, ReadAt};
 use crate::new::ELEMENT_BYTES;
 
 /// The heaps that were read last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HeapCache {
     /// The heaps by address; `None` for an unreadable heap.
     known: HashMap<u64, Option<GlobalHeapCollection>>,
-    /// The bytes of all objects in `known`.
+    /// The addresses in `known` with the bytes of their objects, the oldest first.
+    order: VecDeque<(u64, usize)>,
+    /// The bytes in `order`.
     bytes: usize,
+    /// The most bytes, unless a single heap has more.
+    most_bytes: usize,
 }
 
-const MOST_HEAPS: usize = 1 << 10;
-
-/// The most bytes in the cache, unless a single heap has more.
+/// The default and the least limit of a cache in bytes.
 const MOST_BYTES: usize = 16 << 20;
+
+/// The bytes of a heap in the cache, in addition to its objects.
+const HEAP_BYTES: usize = 128;
+
+impl Default for HeapCache {
+    fn default() -> HeapCache {
+        let (known, order) = (HashMap::new(), VecDeque::new());
+        HeapCache { known, order, bytes: 0, most_bytes: MOST_BYTES }
+    }
+}
+
+/// Checks that heaps can be read: HDF5 aligns objects in another way if lengths have less than 8 bytes.
+///
+/// # Errors
+/// If the file has such lengths.
+pub(crate) fn check_lengths(metadata: &Metadata) -> Result<(), Error> {
+    match metadata.length_size {
+        8 => Ok(()),
+        size => Err(Error::unsupported(format!(
+            "variable length in a file whose lengths have {size} bytes, not 8"
+        ))),
+    }
+}
 
 impl HeapCache {
     /// Reads an element of variable length from its heap; `None` if the reference is null.
@@ -34,6 +59,7 @@ impl HeapCache {
         metadata: &Metadata,
         element: &[u8],
     ) -> Result<Option<&[u8]>, Error> {
+        check_lengths(metadata)?;
         let mut cursor = Cursor::new(element);
         cursor.skip(4)?;
         let address = metadata.address(&mut cursor)?.filter(|address| *address != 0);
@@ -44,11 +70,17 @@ impl HeapCache {
             let parse = GlobalHeapCollection::parse_at_storage;
             let heap = parse(metadata, address, offset_size, length_size).ok();
             let objects = heap.iter().flat_map(|heap| &heap.objects);
-            let bytes: usize = objects.map(|object| size_of_val(object) + object.data.len()).sum();
-            if self.known.len() >= MOST_HEAPS || self.bytes.saturating_add(bytes) > MOST_BYTES {
-                (self.known, self.bytes) = (HashMap::new(), 0);
+            let bytes =
+                objects.map(|object| size_of_val(object) + object.data.len()).sum::<usize>()
+                    + HEAP_BYTES;
+            while self.bytes.saturating_add(bytes) > self.most_bytes
+                && let Some((oldest, freed)) = self.order.pop_front()
+            {
+                self.known.remove(&oldest);
+                self.bytes -= freed;
             }
             self.bytes += bytes;
+            self.order.push_back((address, bytes));
             self.known.insert(address, heap);
         }
         let heap = self.known.get(&address).and_then(Option::as_ref);
@@ -81,6 +113,13 @@ impl HeapStrings {
     pub fn of_new_file(bytes: Arc<dyn ReadAt>) -> HeapStrings {
         let (offset_size, length_size) = (8, 8);
         HeapStrings::of(&Metadata { bytes, base: 0, offset_size, length_size, unpack: None })
+    }
+
+    /// Lets the cache of heaps use this many bytes. The default is also the minimum: 16 MiB.
+    pub fn cache(&self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        heaps.most_bytes = bytes.max(MOST_BYTES);
     }
 
     /// Returns the stored size of an element in bytes.

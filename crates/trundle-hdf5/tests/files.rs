@@ -720,6 +720,7 @@ fn file_of_strings(dtype: &str) -> (Vec<u8>, usize, usize) {
         dtype: dtype.to_owned(),
         bytes: width,
         fill: Some(b"fill".to_vec()),
+        attributes: Attributes::from_iter([("_FillValue".to_owned(), json!("fill"))]),
         ..NewDataset::default()
     };
     let file = NewFile::of(vec![dataset], &BTreeMap::new(), true);
@@ -754,6 +755,11 @@ fn strings_of_variable_length_are_those_that_were_written() {
         let stored = elements(found, &bytes).unwrap();
         assert_eq!(strings(&file, &stored).unwrap(), TEXTS);
         assert_eq!(strings(&file, found.fill.as_ref().unwrap()).unwrap(), [b"fill"]);
+        assert_eq!(found.attributes["_FillValue"], "fill");
+        // In netCDF, a fill value has the type of the elements: class 9, and its character set.
+        let message = found.attributes[TYPED_KEY]["_FillValue"][0].as_str().unwrap();
+        let message = STANDARD.decode(message).unwrap();
+        assert_eq!((message[0] & 0xf, message[2] & 0xf), (9, u8::from(dtype == STRING)));
     }
 }
 

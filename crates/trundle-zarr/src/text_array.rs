@@ -54,7 +54,12 @@ impl TextArray {
         let codecs: Vec<Value> = read.map_err(Error::unsupported)?.iter().map(codec).collect();
         let (first, codecs) = codecs.split_first().unwrap_or((&Value::Null, &[]));
         if (&*array.dtype, &first["name"]) != (STRING.0, &json!(STRING.1)) {
-            return Err(Error::unsupported("elements of variable length"));
+            let place = match first["name"].as_str() {
+                Some("sharding_indexed") => "in shards",
+                Some("transpose") => "in another order of axes",
+                _ => "with other codecs",
+            };
+            return Err(Error::Unsupported(format!("strings of variable length {place}")));
         }
         let decoders = codecs.iter().map(codec_of_bytes).collect::<Result<_, _>>()?;
         let elements = bytes_of_chunk(&array.chunk, size_of::<u64>())? as usize / size_of::<u64>();
@@ -66,8 +71,10 @@ impl TextArray {
             take_axis_names(&mut attributes, array.shape.len());
         }
         // A string may stand for a number that a value cannot hold.
-        let fill = Some(&document["fill_value"]).filter(|fill| trundle_json::float(fill).is_none());
-        let fill = fill.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let fill = &document["fill_value"];
+        let text = fill.as_str().filter(|_| trundle_json::float(fill).is_none());
+        let wrong = || Error::Unsupported(format!("a fill value that is not a string: {fill}"));
+        let fill = text.ok_or_else(wrong)?.to_owned();
         let (array, codecs) = (array.clone(), codecs.to_vec());
         Ok(TextArray { array, codecs, attributes, fill, decoders, elements })
     }

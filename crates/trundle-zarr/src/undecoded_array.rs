@@ -190,8 +190,10 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     }
     document["data_type"] = dtype.into();
     // A string may stand for a number that a value cannot hold.
+    let number = fill.as_i64().filter(|_| dtype == "string").map(|number| number.to_string());
     let fill = fill.as_str().filter(|_| trundle_json::float(&fill).is_none());
-    document["fill_value"] = fill.unwrap_or_default().into();
+    // zarr-python reads a number as its digits.
+    document["fill_value"] = fill.or(number.as_deref()).unwrap_or_default().into();
     let rank = document["shape"].as_array().map_or(0, Vec::len);
     let attributes = document["attributes"].as_object_mut();
     let names = attributes.and_then(|attributes| take_axis_names(attributes, rank));

@@ -176,6 +176,60 @@ fn strings_are_joined_and_split() {
     refused(&dir, "concat g.nc f.nc --dim x -o x.nc", 3, differs);
 }
 
+/// Writes the store again with other fields in the metadata of `y`.
+fn with_y(dir: &Workdir, changes: &Value) {
+    write_group(&dir.path("g.zarr"));
+    let mut document: Value = serde_json::from_slice(&dir.read("g.zarr/y/zarr.json")).unwrap();
+    for (key, value) in changes.as_object().unwrap() {
+        document[key] = value.clone();
+    }
+    dir.write("g.zarr/y/zarr.json", document.to_string().as_bytes());
+}
+
+#[test]
+fn strings_of_hdf5_have_no_checksums() {
+    let dir = dir();
+    let only = "--tensor y --only --verify --force";
+    dir.run("convert g.zarr -o o.h5 --codec fletcher32 --verify").done();
+    dir.run("cmp g.zarr o.h5").done();
+    let info = dir.run("info o.h5").done().text();
+    assert!(info.contains("  s  string  [3, 4] (y, x)  chunks of [2, 3], codec none\n"));
+    dir.run(&format!("convert g.zarr -o c.zarr --codec crc32c {only}")).done();
+    let said = dir.run(&format!("convert c.zarr -o o.h5 {only}")).done().stderr;
+    assert!(said.contains("codecs of the source are not kept: crc32c\n"), "{said}");
+    let plan = dir.run("plan convert c.zarr -o p.h5").done().text();
+    assert!(plan.contains("not kept: crc32c\n"), "{plan}");
+    dir.run("cmp c.zarr o.h5").done();
+}
+
+#[test]
+fn fill_values_are_strings_that_readers_know() {
+    let dir = dir();
+    with_y(&dir, &json!({ "fill_value": "Oslo" }));
+    dir.write("g.zarr/y/c/0", &encoded(&["Oslo"; 3]));
+    // The HDF5 library cannot fill in strings, so the chunk is stored, with three strings beside the fill value.
+    dir.run("convert g.zarr -o o.h5 --tensor y --only --chunks 3 --codec none").done();
+    assert_eq!(dir.read("o.h5").windows(4).filter(|bytes| bytes == b"Oslo").count(), 4);
+    with_y(&dir, &json!({ "fill_value": "a\0b" }));
+    let said = "its fill value: the string \"a\\0b\" contains NUL";
+    refused(&dir, &[("convert g.zarr -o x.h5", 2, said)]);
+    for fill in [json!(null), json!(5), json!(["a"])] {
+        with_y(&dir, &json!({ "fill_value": fill }));
+        let said = "\"y\" cannot be read: a fill value that is not a string";
+        refused(&dir, &[("flip g.zarr --dims y --tensor y --only -o x.zarr", 3, said)]);
+    }
+    // xarray cannot open a store of strings with this attribute.
+    with_y(&dir, &json!({ "fill_value": "x", "attributes": { "_FillValue": "x", "a": 1 } }));
+    dir.run("convert g.zarr -o m.nc").done();
+    let said = dir.run("convert m.nc -o m.zarr").done().stderr;
+    assert!(said.contains("the format cannot store them: attributes _FillValue"), "{said}");
+    let document: Value = serde_json::from_slice(&dir.read("m.zarr/y/zarr.json")).unwrap();
+    assert_eq!(
+        [&document["fill_value"], &document["attributes"]],
+        [&json!("x"), &json!({ "a": 1 })]
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn tasks_move_strings() {

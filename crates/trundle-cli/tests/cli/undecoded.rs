@@ -248,8 +248,9 @@ fn elements_of_variable_length_of_version_2_become_version_3() {
     let in_v3 = json!({ "name": "gzip", "configuration": { "level": 1 } });
     for (codec, fill, dtype, written_fill, warned) in [
         ("vlen-utf8", Value::Null, "string", "", false),
-        ("vlen-utf8", json!(0), "string", "", false),
+        ("vlen-utf8", json!(0), "string", "0", false),
         ("vlen-utf8", json!("none"), "string", "none", true),
+        ("vlen-bytes", json!(0), "variable_length_bytes", "", false),
         ("vlen-bytes", json!(""), "variable_length_bytes", "", true),
     ] {
         let dir = dir();

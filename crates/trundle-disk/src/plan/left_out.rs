@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Annotations, FileSkeleton, Format, Header, TYPED_KEY, TensorFile, ngff, of_groups_only_in_hdf5,
+    Annotations, FILL_VALUE, FileSkeleton, Format, Header, TYPED_KEY, TensorFile, ngff,
+    of_groups_only_in_hdf5,
 };
 
 use crate::plan::input::{JobInput, JobTensor};
@@ -68,6 +69,10 @@ impl LeftOut {
             }
         }
         if format.is_folder() {
+            // Readers of Zarr refuse this attribute of strings.
+            let texts = tensors.iter().filter(|tensor| tensor.job.element.holds_texts());
+            let names = texts.flat_map(|tensor| tensor.annotations.attribute_names());
+            left.add_attributes(names.filter(|name| name == FILL_VALUE));
             left.outdated_ngff = ngff::outdated(metadata);
             let jobs = tensors.iter().map(|tensor| &tensor.job);
             let of_bf16 = jobs.filter(|job| job.element.dtype() == DType::BF16);

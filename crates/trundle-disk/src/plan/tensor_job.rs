@@ -288,6 +288,7 @@ impl Unplanned {
         let source_chunk = source_chunk
             .and_then(|(chunk, axes)| axes.iter().map(|axis| chunk.get(*axis).copied()).collect());
         let encoding = header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref()));
+        let encoding = encoding.and_then(|encoding| format.encoding(&encoding, &job.element));
         let names = match header.annotations.dimension_names.is_empty() {
             true => chain.names_from_patterns(job.out_shape.rank()),
             false => Vec::new(),
@@ -307,7 +308,7 @@ impl Unplanned {
             map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             source_chunk,
-            encoding: encoding.and_then(|encoding| format.encoding(&encoding, width.units())),
+            encoding,
             annotations,
             names,
             place: None,
@@ -389,13 +390,13 @@ impl Unplanned {
         }
         let (own, out_shape) = (first..first + inputs.len(), movement.out_shape().clone());
         let job = TensorJob::unplanned(output.name, &output.element, own, movement, out_shape);
-        let (encoding, width) = (output.encoding.as_ref(), output.element.width().units());
+        let encoding = output.encoding.as_ref();
         Ok(Unplanned {
             job,
             map: None,
             chunk: output.chunk.clone(),
             source_chunk: None,
-            encoding: encoding.and_then(|encoding| format.encoding(encoding, width)),
+            encoding: encoding.and_then(|encoding| format.encoding(encoding, &output.element)),
             annotations: output.annotations.clone(),
             names: Vec::new(),
             place: None,

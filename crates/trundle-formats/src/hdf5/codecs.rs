@@ -27,13 +27,14 @@ pub(super) fn encoding(filters: &[Filter]) -> Encoding {
 }
 
 /// Returns the encoding of an output for chunks of another format, with elements of `width` bytes. Codecs that HDF5
-/// lacks are replaced.
-pub(crate) fn replaced(encoding: &Encoding, width: usize) -> Encoding {
+/// lacks are replaced. Strings of variable length have no checksums in HDF5.
+pub(crate) fn replaced(encoding: &Encoding, width: usize, holds_texts: bool) -> Encoding {
     let has_deflate = encoding.codecs.0.iter().any(|codec| matches!(codec, Codec::Gzip { .. }));
     let not_kept = encoding.not_kept.clone();
     let mut kept = Kept { not_kept, has_deflate, ..Kept::default() };
     for codec in &encoding.codecs.0 {
         match codec {
+            Codec::Crc32c if holds_texts => kept.not_kept.push(codec.to_string()),
             Codec::Crc32c => {
                 kept.not_kept.push("crc32c (replaced by fletcher32)".to_owned());
                 kept.codecs.push(Codec::Fletcher32);
@@ -175,13 +176,19 @@ mod tests {
             ),
         ] {
             let zarr = Encoding { codecs: stored.parse().unwrap(), ..encoding(&[]) };
-            let found = replaced(&zarr, 4);
+            let found = replaced(&zarr, 4, false);
             assert_eq!(
                 (&*found.codecs.to_string(), &*found.not_kept.join(", ")),
                 (codecs, not_kept)
             );
             assert!(filters(&found.codecs, 4).is_ok());
         }
+        let of_texts = Encoding { codecs: "gzip:1,crc32c".parse().unwrap(), ..encoding(&[]) };
+        let of_texts = replaced(&of_texts, 1, true);
+        assert_eq!(
+            (&*of_texts.codecs.to_string(), of_texts.not_kept.join(",")),
+            ("deflate:1", "crc32c".to_owned())
+        );
         for (codecs, why) in
             [("zstd:3", "no codec zstd:3"), ("shuffle:2", "4 bytes, but shuffle:2 shuffles 2")]
         {

@@ -14,7 +14,7 @@ use trundle_hdf5::{
 };
 
 use super::codecs::filters;
-use super::texts::FileTexts;
+use super::texts::{FileTexts, check_nul};
 use crate::chunked::{
     BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, counts, index_of, zeros,
 };
@@ -184,11 +184,8 @@ impl Dataset {
     fn elements(&self, texts: &FileTexts, numbers: &[u8]) -> io::Result<Vec<u8>> {
         let table = texts.texts.table();
         let strings = table.texts(numbers)?;
-        if let Some(text) = strings.iter().find(|text| text.contains(&0)) {
-            let text = String::from_utf8_lossy(text);
-            let why = format!("the string {text:?} contains NUL, where strings of HDF5 end");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-        }
+        let checked = strings.iter().try_for_each(|text| check_nul(text));
+        checked.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
         let Appended { file, end, .. } = &*self.appended;
         // Without heaps, the file must not end beyond its last byte.
         let place = |bytes: u64| {
@@ -223,8 +220,9 @@ impl ReadAt for Appended {
 
 impl ChunkWriter for Dataset {
     fn write_chunk(&self, index: &[usize], bytes: &[u8]) -> io::Result<()> {
-        // Readers fill a chunk that is not stored.
+        // Readers fill a chunk that is not stored. The HDF5 library can fill strings only with the empty string.
         if self.contiguous.is_none()
+            && (self.texts.is_none() || self.fill.iter().all(|byte| *byte == 0))
             && bytes.chunks_exact(self.fill.len()).all(|element| element == self.fill)
         {
             return Ok(());

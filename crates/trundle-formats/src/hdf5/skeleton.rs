@@ -1,11 +1,13 @@
 //! Makes the skeleton of a new file.
 
 use trundle_core::{DType, Width};
-use trundle_hdf5::{ELEMENT_BYTES, Filter, NewChunks, NewDataset, NewFile};
+use trundle_hdf5::{ELEMENT_BYTES, NewChunks, NewDataset, NewFile};
 
 use super::FORMAT;
 use super::codecs::filters;
+use super::texts::check_nul;
 use crate::chunked::{bytes_of_chunks, usable};
+use crate::codecs::Codec;
 use crate::names::check_relative;
 use crate::skeleton::{check_names, chunk_of, is_whole};
 use crate::stored_dtype::ByteOrder;
@@ -110,7 +112,7 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
         chunk,
         shard: None,
         order: None,
-        codecs: tensor.codecs.cloned().unwrap_or(Codecs(Vec::new())),
+        codecs: codecs(tensor).unwrap_or(Codecs(Vec::new())),
         dtype: dataset.dtype.clone(),
         width: tensor.element.width().units(),
         annotations: tensor.annotations.cloned().unwrap_or_default(),
@@ -122,22 +124,27 @@ fn chunked(tensor: &Described<'_>, dataset: &NewDataset) -> Result<Option<Chunke
     }))
 }
 
+/// Returns the codecs of the chunks; `None` for the default. HDF5 has no checksums of strings.
+fn codecs(tensor: &Described<'_>) -> Option<Codecs> {
+    let mut codecs = tensor.codecs.cloned()?;
+    let holds_texts = tensor.element.holds_texts();
+    codecs.0.retain(|codec| !holds_texts || *codec != Codec::Fletcher32);
+    Some(codecs)
+}
+
 /// Returns the chunks of a tensor; `None` if its data is contiguous. A chunk is not longer than an axis that cannot
 /// grow.
 fn chunks(tensor: &Described<'_>, max_sizes: &[u64]) -> Result<Option<NewChunks>, Problem> {
     let refused = |why: String| tensor.refused(FORMAT.name, why);
     let (sizes, width) = (tensor.shape.sizes(), stored_width(tensor.element));
-    let codecs = tensor.codecs.filter(|codecs| !codecs.is_none());
+    let codecs = codecs(tensor).filter(|codecs| !codecs.is_none());
     let filters =
-        codecs.map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
+        codecs.as_ref().map_or(Ok(Vec::new()), |codecs| filters(codecs, width)).map_err(refused)?;
     let most = ChunkFormat::Hdf5.default_chunk_bytes();
     let holds_texts = tensor.element.holds_texts();
-    // HDF5 has no checksums of strings.
-    let is_allowed = |filter: &Filter| !holds_texts || *filter != Filter::Fletcher32;
-    let filters = filters.into_iter().filter(is_allowed).collect();
     // The elements of contiguous strings are held in memory.
     let is_long = holds_texts && tensor.bytes()? > most;
-    let default = || codecs.map(|_| chunk_of(sizes, width, most));
+    let default = || codecs.as_ref().map(|_| chunk_of(sizes, width, most));
     let chunk =
         tensor.chunk.map(<[usize]>::to_vec).or_else(default).filter(|chunk| !chunk.is_empty());
     let chunk = chunk.or_else(|| is_long.then(|| chunk_of(sizes, width, most)));
@@ -170,7 +177,11 @@ fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
         dimension_lengths: annotations.dimension_lengths,
         attributes: attributes::object(&annotations.attributes).unwrap_or_default(),
         fill: match annotations.fill {
-            Some(fill) if element.holds_texts() => Some(text(&fill)?),
+            Some(fill) if element.holds_texts() => {
+                let text = text(&fill)?;
+                check_nul(&text).map_err(|why| refused(&format!("its fill value: {why}")))?;
+                Some(text)
+            }
             fill => fill,
         },
     })

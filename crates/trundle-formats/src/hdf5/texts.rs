@@ -17,9 +17,23 @@ pub(super) struct FileTexts {
     pub(super) texts: Arc<Texts>,
 }
 
+/// Checks that a string can be stored in HDF5.
+///
+/// # Errors
+/// A message if it contains NUL.
+pub(super) fn check_nul(text: &[u8]) -> Result<(), String> {
+    if !text.contains(&0) {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(text);
+    Err(format!("the string {text:?} contains NUL, where strings of HDF5 end"))
+}
+
 impl FileTexts {
     /// Returns the numbers of the strings of stored elements.
     pub(super) fn numbers(&self, stored: &[u8]) -> io::Result<Vec<u8>> {
+        // All open files share this memory.
+        self.strings.cache(self.texts.most_of_chunk() / Arc::strong_count(&self.texts) as u64);
         let mut numbers = Vec::with_capacity(stored.len() / self.strings.width() * NUMBER_BYTES);
         self.strings.read(stored, |text| {
             numbers.extend(self.texts.table().number(text)?.to_le_bytes());

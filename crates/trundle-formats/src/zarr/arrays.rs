@@ -80,7 +80,13 @@ impl Arrays {
         for mut array in sealed {
             array.dimension_names =
                 axis_names(&array.path, &array.dimension_names, array.shape.len());
-            let texts = TextArray::of(&array);
+            let texts = TextArray::of(&array).map_err(|error| {
+                let own = name(&array.path);
+                let of_texts = unreadable.iter_mut().filter(|_| array.dtype == "string");
+                if let Some(known) = of_texts.into_iter().find(|known| known.name == own) {
+                    known.problem = error.into();
+                }
+            });
             let holds_texts = texts.is_ok();
             if let (Ok(texts), true) = (texts, decodes_texts) {
                 let unread = lost_mask(&array, &name(&array.path));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use trundle_core::DType;
+use trundle_json::FILL_VALUE;
 use trundle_zarr::{MOST_ARRAYS, NewArray};
 
 use super::new_store::{NewStore, new_array};
@@ -56,6 +57,13 @@ pub(super) fn skeleton(
     for tensor in tensors {
         let path = if is_whole { String::new() } else { tensor.name.to_owned() };
         let mut chunked = chunked(tensor, path)?;
+        if chunked.holds_texts {
+            // xarray cannot open a store with this attribute of strings.
+            let mut own = attributes::of_text(&chunked.annotations.attributes);
+            if own.remove(FILL_VALUE).is_some() {
+                chunked.annotations.attributes = attributes::to_text(&own);
+            }
+        }
         if is_whole {
             let mut all = attributes::of_metadata(metadata);
             all.extend(attributes::of_text(&chunked.annotations.attributes));

@@ -75,7 +75,7 @@ impl ChunkedArray for ZarrTexts {
     }
 
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>> {
-        let most = Texts::most_of_chunk();
+        let most = self.texts.most_of_chunk();
         let Some(stored) = self.array.stored(index, most)? else {
             return Ok(self.fill.to_le_bytes().repeat(self.array.elements()));
         };

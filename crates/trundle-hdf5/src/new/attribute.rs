@@ -56,7 +56,13 @@ pub(super) fn encoded_attributes<'a>(
         let typed = typed.filter(|typed| typed.value(name).as_ref() == value);
         let of_typed = |heap: &mut Heap<'_>| of_typed(typed?, heap);
         let fill = element.filter(|_| name == FILL_VALUE);
-        let fill = fill.and_then(|element| element.of_fill_value(value?));
+        let fill = fill.and_then(|element| match value?.as_str() {
+            Some(text) if element.is_string() => {
+                let datatype = element.encoded.clone();
+                Some(Encoded { datatype, ..var_strings(&[text], &[1], heap) })
+            }
+            _ => element.of_fill_value(value?),
+        });
         // In netCDF, a fill value has the type of the elements.
         let encoded = match (fill, heap.is_netcdf) {
             (Some(fill), true) => Some(fill),
