@@ -212,11 +212,11 @@ fn fill_values_are_strings_that_readers_know() {
     assert_eq!(dir.read("o.h5").windows(4).filter(|bytes| bytes == b"Oslo").count(), 4);
     with_y(&dir, &json!({ "fill_value": "a\0b" }));
     let said = "its fill value: the string \"a\\0b\" contains NUL";
-    refused(&dir, &[("convert g.zarr -o x.h5", 2, said)]);
+    refused(&dir, "convert g.zarr -o x.h5", 2, said);
     for fill in [json!(null), json!(5), json!(["a"])] {
         with_y(&dir, &json!({ "fill_value": fill }));
         let said = "\"y\" cannot be read: a fill value that is not a string";
-        refused(&dir, &[("flip g.zarr --dims y --tensor y --only -o x.zarr", 3, said)]);
+        refused(&dir, "flip g.zarr --dims y --tensor y --only -o x.zarr", 3, said);
     }
     // xarray cannot open a store of strings with this attribute.
     with_y(&dir, &json!({ "fill_value": "x", "attributes": { "_FillValue": "x", "a": 1 } }));
