@@ -162,12 +162,12 @@ fn check_outermost(store: &Path, is_one: fn(&Path) -> bool) -> Result<(), Proble
     let store = fs::canonicalize(store).map_err(Problem::reading)?;
     match store.ancestors().skip(1).filter(|folder| is_one(folder)).last() {
         None => Ok(()),
-        Some(outer) => Err(is_within(&outer.display().to_string())),
+        Some(outer) => Err(in_other_store(&outer.display().to_string())),
     }
 }
 
 /// Returns the error that another store contains the output.
-pub(crate) fn is_within(outer: &str) -> Problem {
+pub(crate) fn in_other_store(outer: &str) -> Problem {
     Problem::Unsupported(format!(
         "is in the Zarr store {}: give this store as the output, and name the tensor like the array",
         Shown(outer)

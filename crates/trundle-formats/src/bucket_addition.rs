@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use trundle_zarr::{ByteRange, Folder, Object, ObjectStore, Store};
 
 use crate::Problem;
-use crate::addition::{CHUNKS, Changed, Earlier, Record, is_within};
+use crate::addition::{CHUNKS, Changed, Earlier, Record, in_other_store};
 use crate::bucket::{self, ADDING, Bucket};
 use crate::lock::lock;
 use crate::temporary_file::creating;
@@ -135,9 +135,8 @@ impl BucketAddition {
     /// # Errors
     /// [`Problem`] if the metadata has changed since, or an object cannot be written.
     pub(crate) fn finish(self) -> Result<(), Problem> {
-        let BucketAddition { claim, folder, changed } = self;
-        let changed = std::mem::take(&mut *lock(&changed));
-        claim.publish(&folder.path().join(CHUNKS), changed)
+        let changed = std::mem::take(&mut *lock(&self.changed));
+        self.claim.publish(&self.chunks(), changed)
     }
 }
 
@@ -153,8 +152,8 @@ impl Claim {
         let mut files = Vec::new();
         list(chunks, "", &mut files).map_err(Problem::reading)?;
         if objects.needs_metadata_first() {
-            let written = replace(objects, &record.changed).and_then(|()| copy(&files, objects));
             // The store refuses chunks beyond the shape. Its other readers see changes only after a commit.
+            let written = replace(objects, &record.changed).and_then(|()| copy(&files, objects));
             return written.inspect_err(|_| {
                 for Changed { key, before, .. } in &record.changed {
                     let _ = write(objects, key, before.as_bytes());
@@ -269,6 +268,7 @@ pub(crate) fn objects_of(path: &Path) -> Result<Arc<dyn ObjectStore>, Problem> {
     }
 }
 
+/// Opens the store at a URL, which no other store may contain.
 fn open(url: &str) -> Result<Arc<dyn Bucket>, Problem> {
     let objects = bucket::open(url)?;
     if !objects.is_listed() {
@@ -284,7 +284,7 @@ fn open(url: &str) -> Result<Arc<dyn Bucket>, Problem> {
         // Without the right to read there, the user has no store there either.
         let is_store = bucket::open(outer).map(|objects| Store::is_in(&*objects));
         if matches!(is_store, Ok(Ok(true))) {
-            return Err(is_within(outer));
+            return Err(in_other_store(outer));
         }
     }
     Ok(objects)
@@ -299,6 +299,7 @@ fn check(objects: &dyn Bucket, record: &Record, is_replaced: bool) -> Result<(),
     Ok(())
 }
 
+/// Writes the new text of each metadata object that changes.
 fn replace<'a>(
     objects: &dyn Bucket,
     changed: impl IntoIterator<Item = &'a Changed>,

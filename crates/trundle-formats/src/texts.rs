@@ -2,7 +2,8 @@
 //!
 //! Such strings do not have a fixed width, so trundle moves their numbers instead: elements of 8 bytes. All files that
 //! are open in the process share one table of strings, so equal strings have equal numbers. The number of a string is
-//! its hash, and so the same in every process. The empty string has the number 0.
+//! its hash, which is the same in every process, or a larger number if another string has the same hash. The empty string
+//! has the number 0.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

@@ -33,9 +33,10 @@ pub(crate) fn is_registered(path: &Path) -> bool {
 /// the name of the store.
 pub fn lasting_url(path: &Path) -> Option<&str> {
     let url = url_of(path)?;
-    let within =
-        |name: &'_ str| name.find('/').map_or("", |at| &url[url.len() - name.len() + at..]);
-    Some(url.strip_prefix(REGISTERED).map_or(url, within))
+    match url.strip_prefix(REGISTERED) {
+        Some(name) => Some(name.find('/').map_or("", |at| &name[at..])),
+        None => Some(url),
+    }
 }
 
 /// Hides the user name and the password of an HTTP URL, which is refused later.

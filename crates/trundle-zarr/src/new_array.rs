@@ -15,9 +15,9 @@ use crate::array::{MOST_AXES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata, V3, codecs_of_shard};
+use crate::metadata::{self, Attributes, MOST_METADATA_BYTES, ReadMetadata, V3};
 use crate::object_store::{Object, ObjectStore, key_of};
-use crate::opaque::{self, Opaque, name_of};
+use crate::opaque::{self, Opaque};
 use crate::reader::Reader;
 use crate::store::MOST_DEPTH;
 use crate::times;
@@ -123,9 +123,6 @@ impl NewArray {
     /// Returns the `zarr.json` for metadata of zarrs, with the type of the elements.
     fn document(&self, mut document: Value) -> Result<Value, Error> {
         if let Some((data_type, fill)) = opaque::written(&self.dtype, &self.fill)? {
-            if name_of(&data_type) == Some("structured") {
-                state_byte_order(&mut document["codecs"]);
-            }
             (document["data_type"], document["fill_value"]) = (data_type, fill);
         }
         Ok(document)
@@ -175,17 +172,6 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
     let read =
         serde_json::from_value::<MetadataV3>(metadata.clone()).map_err(Error::unsupported)?;
     Codec::from_metadata(&read).map_err(Error::unsupported)
-}
-
-/// Adds the byte order to the codec `bytes`, also within shards, because structures can have numbers as fields.
-fn state_byte_order(codecs: &mut Value) {
-    for codec in codecs.as_array_mut().into_iter().flatten() {
-        if name_of(codec) == Some("bytes") {
-            *codec = json!({"name": "bytes", "configuration": {"endian": "little"}});
-        } else if let Some(codecs) = codecs_of_shard(codec) {
-            state_byte_order(codecs);
-        }
-    }
 }
 
 fn utf32(width: usize) -> MetadataV3 {

@@ -207,7 +207,7 @@ fn fill_values_are_strings_that_readers_know() {
     let dir = dir();
     with_y(&dir, &json!({ "fill_value": "Oslo" }));
     dir.write("g.zarr/y/c/0", &encoded(&["Oslo"; 3]));
-    // The HDF5 library cannot fill in strings, so the chunk is stored, with three strings beside the fill value.
+    // The HDF5 library cannot fill in strings, so the chunk is stored: three strings and the fill value.
     dir.run("convert g.zarr -o o.h5 --tensor y --only --chunks 3 --codec none").done();
     assert_eq!(dir.read("o.h5").windows(4).filter(|bytes| bytes == b"Oslo").count(), 4);
     with_y(&dir, &json!({ "fill_value": "a\0b" }));

@@ -1,4 +1,4 @@
-//! Groups the pages of a file into images, each of which becomes a tensor.
+//! Groups the pages of a file into images. Each image becomes a tensor.
 //!
 //! OME-XML, ImageJ and tifffile describe the axes of several pages in the description of the first page. Without such a
 //! description, or if it does not fit the pages, all pages of the same layout are an image, as in tifffile.
@@ -28,7 +28,7 @@ pub(super) struct Image {
 }
 
 pub(super) enum Axes {
-    /// The axes before those of a page.
+    /// The axes in front of the axes of a page.
     Leading(Vec<Axis>),
     /// All axes of the tensor.
     All(Vec<Axis>),
@@ -43,14 +43,14 @@ fn squeezed(axes: impl IntoIterator<Item = Axis>) -> Axes {
     Axes::Leading(axes.into_iter().filter(|(_, size)| *size != 1).collect())
 }
 
-/// The images of a file, and what is not read.
+/// The images of a file, and descriptions of the parts that are not read.
 pub(super) struct Images {
     pub(super) images: Vec<Image>,
     pub(super) unread: Vec<String>,
 }
 
 impl Images {
-    /// Groups pages, of which there must be at least one. `descriptions` returns the descriptions of a page.
+    /// Groups pages; there must be at least one. `descriptions` returns the descriptions of a page.
     pub(super) fn of(
         pages: &[Page],
         own_name: &str,
@@ -129,7 +129,7 @@ pub(super) fn shape_of(description: &str) -> Option<(Vec<u64>, Value)> {
     Some((shape, all))
 }
 
-/// Returns an image for each layout. Pages of reduced resolution are left out unless there are no others.
+/// Returns an image for each layout, without pages of reduced resolution unless all pages are.
 fn alike(pages: &[Page]) -> Vec<Image> {
     let all_reduced = pages.iter().all(|page| page.is_reduced);
     let mut groups: Vec<Vec<u32>> = Vec::new();

@@ -23,7 +23,7 @@ const KEPT: [&str; 8] = [
 
 const MAX_DEPTH: usize = 100;
 
-/// The letters of an order of axes that are compared and shown; one more than it should have.
+/// The number of letters of an order of axes that are compared and shown: one more than is valid.
 const MAX_LETTERS: usize = 6;
 
 /// The axes of the planes of an image.
@@ -45,12 +45,13 @@ pub(super) struct OmeImage {
 #[derive(Debug, Default)]
 struct TiffData {
     page: u64,
-    /// The number of pages; `None` if all are meant.
+    /// The number of pages; `None` for all.
     count: Option<u64>,
     /// The index of the first plane along each of [`PLANE_AXES`].
     first: [u64; 3],
-    /// The name of the file with the pages, and its identifier.
+    /// The name of the file that contains the pages.
     file: Option<String>,
+    /// The identifier of this file.
     uuid: String,
 }
 
@@ -108,7 +109,7 @@ impl Ome {
         }
     }
 
-    /// Adds what the element at a path states.
+    /// Adds the content of the element at a path.
     fn add(&mut self, path: &[&[u8]], attributes: &[(String, String)]) -> Result<(), String> {
         let get =
             |name: &str| attributes.iter().find(|(key, _)| key == name).map(|(_, it)| &it[..]);

@@ -24,7 +24,7 @@ pub(super) enum PageData {
     InParts { offsets: Values, byte_counts: Option<Values> },
 }
 
-/// The pages of a tensor. Its chunks are those of the first page, then those of the second page, and so on.
+/// The pages of a tensor. Its chunks are the chunks of the first page, then of the second page, and so on.
 #[derive(Debug)]
 pub(super) struct Strips {
     file: TiffBytes,
@@ -37,7 +37,7 @@ pub(super) struct Strips {
     chunk_bytes: usize,
     /// An element for tiles that are not stored.
     fill: Vec<u8>,
-    /// The shape of the tensor, and of a chunk of it.
+    /// The shapes of the tensor and of a chunk.
     sizes: Vec<u64>,
     chunk: Vec<u64>,
 }
@@ -86,7 +86,7 @@ impl Strips {
         axes
     }
 
-    /// Sets the shape of the tensor and of its chunks, which must be those of the pages apart from axes of size 1.
+    /// Sets the shapes of the tensor and of its chunks. They must be the shapes of the pages, except for axes of size 1.
     pub(super) fn with_axes(self, sizes: Vec<u64>, chunk: Vec<u64>) -> Strips {
         Strips { sizes, chunk, ..self }
     }

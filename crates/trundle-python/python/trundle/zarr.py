@@ -126,26 +126,22 @@ def apply(
         zarr-python.
     """
     _check_progress(progress)
+    given = {
+        "chunks": chunks,
+        "shards": shards,
+        "codec": codec,
+        "max_mem": max_mem,
+        "tensor": tensor,
+        "metadata_only": metadata_only,
+        "verify": verify,
+        "overwrite": overwrite,
+    }
     addition = _addition(append, region)
     if addition is not None:
         if workers is not None or executor is not None:
             raise ValueError("append and region use all threads of this process: leave out workers and executor")
-        given = {"chunks": chunks, "shards": shards, "codec": codec, "metadata_only": metadata_only, "overwrite": overwrite}
-        unused = [name for name, value in given.items() if value]
-        if unused:
-            raise ValueError(f"append and region keep the chunks and codecs of dst: leave out {' and '.join(unused)}")
-        if _foreign(dst) and _store(dst)[1].strip("/"):
-            raise ValueError(
-                "append and region need the whole store as dst; a tensor of src belongs to the array of its name, such as daily/t2m"
-            )
-        stores: list[RegisteredStore] = []
-        options = _options(dst, chunks, shards, codec, max_mem, tensor, metadata_only, verify, overwrite)
-        if isinstance(ignore_attrs, str):
-            ignore_attrs = [ignore_attrs]
-        options |= {"addition": addition, "ignore_attrs": list(ignore_attrs), "resume": resume}
-        _check_writable(dst)
-        source, target = _path(src, stores), _path(dst, stores)
-        written = _trundle.add_to(source, chain, target, options, _stop(stores))
+        ignored = [ignore_attrs] if isinstance(ignore_attrs, str) else list(ignore_attrs)
+        written = _add(src, chain, dst, given, {"addition": addition, "ignore_attrs": ignored, "resume": resume})
         if progress is not None:
             progress(written, written)
         return
@@ -155,20 +151,7 @@ def apply(
     _check_executor(executor, _foreign(src), _foreign(dst))
     if executor is not None:
         workers = _workers_of(executor) if max_mem is None else None
-    planned = plan(
-        src,
-        chain,
-        dst,
-        chunks=chunks,
-        shards=shards,
-        codec=codec,
-        max_mem=max_mem,
-        workers=workers,
-        verify=verify,
-        overwrite=overwrite,
-        tensor=tensor,
-        metadata_only=metadata_only,
-    )
+    planned = plan(src, chain, dst, workers=workers, **given)
     try:
         planned.run(executor=executor, workers=workers, progress=progress)
     except BaseException:
@@ -228,11 +211,19 @@ def plan(
         stores[-1].objects.check_writable()
         if target.startswith(f"{source}/"):
             raise ValueError("dst is within src: choose another path or store")
-    options = _options(dst, chunks, shards, codec, max_mem, tensor, metadata_only, verify, overwrite)
-    options |= {
-        "task_size": None if task_size is None else str(task_size),
-        "workers": 1 if workers is None else workers,
-    }
+    options = _options(
+        dst,
+        chunks=chunks,
+        shards=shards,
+        codec=codec,
+        max_mem=max_mem,
+        tensor=tensor,
+        metadata_only=metadata_only,
+        verify=verify,
+        overwrite=overwrite,
+        task_size=None if task_size is None else str(task_size),
+        workers=1 if workers is None else workers,
+    )
     return Plan(_trundle.plan_tasks(source, chain, target, options, _stop(stores)), stores)
 
 
@@ -526,35 +517,31 @@ def _path(given: Any, stores: list[RegisteredStore]) -> str:
     return os.path.abspath(path)
 
 
-def _options(
-    dst: Any,
-    chunks: Sizes,
-    shards: Sizes,
-    codec: str | None,
-    max_mem: int | str | None,
-    tensor: str | None,
-    metadata_only: bool,
-    verify: bool,
-    overwrite: bool,
-) -> dict[str, Any]:
+def _options(dst: Any, **given: Any) -> dict[str, Any]:
     """The keyword arguments of the native functions."""
-    return {
-        # The name of a store may have no extension.
-        "format": None if _store(dst)[0] is None else "zarr",
-        "chunks": _sizes(chunks),
-        "shards": _sizes(shards),
-        "codec": codec,
-        "max_mem": None if max_mem is None else str(max_mem),
-        "task_size": None,
-        "tensor": tensor,
-        "workers": 1,
-        "metadata_only": metadata_only,
-        "verify": verify,
-        "overwrite": overwrite,
-        "addition": None,
-        "ignore_attrs": [],
-        "resume": False,
-    }
+    options = {"task_size": None, "workers": 1, "addition": None, "ignore_attrs": [], "resume": False, **given}
+    # The name of a store may have no extension.
+    options["format"] = None if _store(dst)[0] is None else "zarr"
+    options["chunks"], options["shards"] = _sizes(given["chunks"]), _sizes(given["shards"])
+    options["max_mem"] = None if given["max_mem"] is None else str(given["max_mem"])
+    return options
+
+
+def _add(src: Any, chain: str, dst: Any, given: Mapping[str, Any], more: Mapping[str, Any]) -> int:
+    """Adds to an existing store, and returns the number of bytes written."""
+    names = ("chunks", "shards", "codec", "metadata_only", "overwrite")
+    unused = [name for name in names if given[name]]
+    if unused:
+        raise ValueError(f"append and region keep the chunks and codecs of dst: leave out {' and '.join(unused)}")
+    if _foreign(dst) and _store(dst)[1].strip("/"):
+        raise ValueError(
+            "append and region need the whole store as dst; a tensor of src belongs to the array of its name, such as daily/t2m"
+        )
+    _check_writable(dst)
+    stores: list[RegisteredStore] = []
+    source, target = _path(src, stores), _path(dst, stores)
+    written: int = _trundle.add_to(source, chain, target, _options(dst, **given, **more), _stop(stores))
+    return written
 
 
 def _addition(append: str | int | None, region: Mapping[str | int, slice] | None) -> str | None:
