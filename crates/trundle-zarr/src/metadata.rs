@@ -297,7 +297,7 @@ fn without_empty_transposes(codecs: &mut Value) {
 }
 
 /// Returns the codecs of the chunks in a shard; `None` for other codecs, and for malformed ones.
-fn codecs_of_shard(codec: &mut Value) -> Option<&mut Value> {
+pub(crate) fn codecs_of_shard(codec: &mut Value) -> Option<&mut Value> {
     match name_of(codec) {
         Some("sharding_indexed") => codec.get_mut("configuration")?.get_mut("codecs"),
         _ => None,
