@@ -126,7 +126,7 @@ def apply(
         zarr-python.
     """
     _check_progress(progress)
-    given = {
+    given: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
         "codec": codec,
