@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused_with_what_may_be_meant() {
+    fn invalid_numbers_are_refused_with_a_suggestion() {
         let numbers = |text: &str| text.parse::<IntegerList>().unwrap_err();
         assert_eq!(
             numbers("2 0 1"),

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_the_same_value_and_steers_nothing() {
+    fn json_keeps_its_value_and_escapes_control_characters() {
         let value = serde_json::json!({"\u{202e}a\n": "\u{9b}\u{e0041}\u{7f}\u{2028} é \"\\"});
         let line = json_line(&value);
         assert!(!line.contains(is_steering), "{line}");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_lines() {
+    fn shown_lines_keep_line_breaks() {
         assert_eq!(shown_lines("a\n  ^\x1b[0m\n"), "a\n  ^\\u{1b}[0m\n");
     }
 }

@@ -51,7 +51,7 @@ fn model() -> Vec<u8> {
 }
 
 #[test]
-fn the_examples_print_what_they_say() {
+fn the_examples_print_the_documented_output() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents: Vec<PathBuf> = fs::read_dir(package.join("tests/cmd"))
         .unwrap()

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_said_in_one_unit() {
+    fn durations_are_printed_in_one_unit() {
         let said = [0, 1, 119, 120, 7199, 7200, 172_799, 172_800].map(duration);
         let expected = [
             "0 seconds",

@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_verified_is_what_the_file_holds() {
+    fn verify_finds_every_changed_byte_of_a_file() {
         let fixed = [DType::U8, DType::U16, DType::F64, DType::BF16, DType::U4, DType::U1];
         let elements = fixed.map(ElementType::Fixed).into_iter().chain([ElementType::String]);
         for element in elements {

@@ -41,7 +41,7 @@ fn has(dir: &Workdir, tensor: &Tensor) {
 }
 
 #[test]
-fn what_is_appended_follows_what_was_there() {
+fn appended_rows_follow_the_existing_rows() {
     let mut seed = 3;
     for _ in 0..if everything() { 100 } else { 12 } {
         let [old, new, columns] = [0, 1, 2].map(|_| 1 + chance(&mut seed, 12));
@@ -110,7 +110,7 @@ fn write_weather(group: &Path, times: usize) {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_nothing_changes() {
+fn appends_that_do_not_fit_are_refused_and_change_nothing() {
     let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     dir.write("wide.npy", &Tensor::counting(&[2, 5]).file(npy::PLAIN));
     dir.write("list.npy", &Tensor::list(&[1, 2]).file(npy::PLAIN));
@@ -184,7 +184,7 @@ fn interrupted(args: &str, chunk: &str) -> Workdir {
 }
 
 #[test]
-fn what_was_interrupted_is_finished_once() {
+fn an_interrupted_append_is_finished_once() {
     let whole = Tensor::counting(&[9, 4]);
     let dir = interrupted(APPEND, "2/0");
     dir.run(APPEND)
@@ -231,7 +231,7 @@ fn what_was_interrupted_is_finished_once() {
 }
 
 #[test]
-fn another_store_in_its_place_is_left_alone() {
+fn resume_leaves_a_replaced_store_unchanged() {
     let other = Tensor::counting(&[5, 4]);
     let dir = interrupted(REGION, "1/0");
     dir.run("convert other.npy -o all.zarr --force").done();
@@ -249,7 +249,7 @@ fn another_store_in_its_place_is_left_alone() {
 }
 
 #[test]
-fn a_chunk_that_trundle_cannot_decode_is_compared_on_both_sides() {
+fn undecoded_chunks_must_be_equal_in_both_stores() {
     let dir = Workdir::new();
     for (group, times) in [("all.zarr", 3), ("new.zarr", 2)] {
         write_weather(&dir.path(group), times);

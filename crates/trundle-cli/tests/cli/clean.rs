@@ -16,7 +16,7 @@ fn left(dir: &Workdir, args: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_a_kill_left_is_listed_with_its_output_and_removed() {
+fn leftovers_of_a_killed_run_are_listed_and_removed() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     let before = work.state();
@@ -50,7 +50,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
 }
 
 #[test]
-fn what_a_process_uses_stays_and_comes_to_its_end() {
+fn files_in_use_are_kept_and_the_run_finishes() {
     let work = ResumableMove::new(TWO_PASSES);
     let child = work.begun_and_stopped("");
     let before = work.dir.names();
@@ -66,7 +66,7 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
 
 /// The tests of trundle-formats have more names.
 #[test]
-fn outputs_of_odd_names_are_found_again() {
+fn leftovers_of_outputs_with_odd_names_are_found() {
     let work = ResumableMove::new(ONE_PASS);
     for (name, shown) in [
         (&b"two\nlines\x1b[2J.npy"[..], "two\\nlines\\u{1b}[2J.npy"),
@@ -98,7 +98,7 @@ fn outputs_of_odd_names_are_found_again() {
 }
 
 #[test]
-fn what_is_not_the_programs_stays() {
+fn clean_keeps_files_of_other_programs() {
     let dir = Workdir::new();
     dir.write(".trundle-notes.part", b"mine");
     dir.write("y.npy", b"mine");
@@ -116,7 +116,7 @@ fn what_is_not_the_programs_stays() {
 }
 
 #[test]
-fn folders_are_named_and_refused() {
+fn clean_searches_only_the_given_folder() {
     let dir = Workdir::new();
     fs::create_dir(dir.path("sub")).unwrap();
     let name = "sub/.trundle-z.npy-0123456789abcdef.part";

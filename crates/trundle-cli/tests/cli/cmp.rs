@@ -169,7 +169,7 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
 }
 
 #[test]
-fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
+fn elements_split_between_requests_are_compared_whole() {
     // A request of 4 MiB is not a multiple of 3 or 12.
     for (descr, width, other_descr) in
         [("'|V3'", 3, "'|V3'"), ("'<U3'", 12, "'<U3'"), ("'>c16'", 16, "'>c16'")]
@@ -207,7 +207,7 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
 }
 
 #[test]
-fn packed_elements_are_compared_however_they_lie() {
+fn packed_elements_are_compared_in_every_layout() {
     let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
@@ -275,7 +275,7 @@ fn bit_orders_make_no_difference() {
 
 /// The tests of trundle-formats have the texts of all types.
 #[test]
-fn bits_count_and_values_are_told_as_their_type_has_them() {
+fn bits_are_compared_and_values_printed_by_type() {
     for (descr, one, other, said) in [
         ("'<f4'", 1.5f32.to_le_bytes().to_vec(), 2.5f32.to_le_bytes().to_vec(), "1.5 and 2.5"),
         ("'<f8'", 0f64.to_le_bytes().to_vec(), (-0f64).to_le_bytes().to_vec(), "0.0 and -0.0"),
@@ -303,7 +303,7 @@ fn bits_count_and_values_are_told_as_their_type_has_them() {
 }
 
 #[test]
-fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
+fn tensors_are_matched_by_name_and_missing_ones_are_listed() {
     let (a, b, c) = (
         Tensor::noise("'<f4'", 4, &[3, 5]),
         Tensor::noise("'<f4'", 4, &[4, 3]),
@@ -384,7 +384,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
 }
 
 #[test]
-fn types_are_the_same_or_told() {
+fn types_that_differ_are_reported() {
     let dir = Workdir::new();
     let of = |descr: &str, width: usize| Tensor::noise(descr, width, &[6]);
     dir.write("f.npy", &of("'<f4'", 4).file(PLAIN));
@@ -419,7 +419,7 @@ fn types_are_the_same_or_told() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn inputs_that_cannot_be_compared_are_refused() {
     let dir = Workdir::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
     let member = Tensor::counting(&[8, 9]).file(PLAIN);
     let archive = npz::archive(&[("a.npy", member)]);

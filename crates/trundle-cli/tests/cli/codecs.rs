@@ -30,7 +30,7 @@ fn bytes() -> Value {
 const TURN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
 
 #[test]
-fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
+fn requested_codecs_are_used_and_kept_by_later_commands() {
     let dir = with_tensor(&[9, 10, 11]);
     dir.run(&format!("apply x.npy '{TURN}' -o expected.npy --row-major")).done();
     let zstd = |level: i32, checksum: bool| json!({ "name": "zstd", "configuration": { "level": level, "checksum": checksum } });
@@ -78,7 +78,7 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
 }
 
 #[test]
-fn shards_follow_the_axes_unless_chunks_are_asked_for() {
+fn shards_follow_the_axes_unless_chunk_sizes_are_given() {
     let dir = with_tensor(&[20, 30, 40]);
     let cut = "--chunks 2,5,10 --shards 4,30,20";
     dir.run(&format!("convert x.npy -o x.zarr {cut}")).done();
@@ -99,7 +99,7 @@ fn shards_follow_the_axes_unless_chunks_are_asked_for() {
 }
 
 #[test]
-fn what_is_not_kept_of_codecs_is_said() {
+fn codecs_that_are_not_kept_are_reported() {
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
     let dir = Workdir::new();
     let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
@@ -136,7 +136,7 @@ fn what_is_not_kept_of_codecs_is_said() {
 }
 
 #[test]
-fn what_is_no_codec_is_refused_before_anything_is_written() {
+fn invalid_codecs_are_refused_before_writing() {
     let dir = with_tensor(&[3, 5]);
     for (codec, output, word) in [
         ("lzma", "y.zarr", "\"lzma\" is not a codec"),
@@ -153,7 +153,7 @@ fn what_is_no_codec_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn shuffle_is_of_the_elements_unless_it_states_another_size() {
+fn shuffle_uses_the_element_size_by_default() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[8, 9]))]);
     dir.run("convert x.npy -o x.zarr --chunks 4,9 --codec shuffle:4,gzip:5").done();
     for (codecs, is_copied) in

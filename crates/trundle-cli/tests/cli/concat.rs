@@ -92,7 +92,7 @@ fn tensors_follow_each_other_along_a_new_axis() {
 }
 
 #[test]
-fn orders_of_bytes_need_not_be_the_same() {
+fn inputs_may_have_different_byte_orders() {
     for (kind, width, number) in [("f4", 4, 4), ("M8[s]", 8, 8), ("c32", 32, 16), ("U2", 8, 4)] {
         let little = Tensor::noise(&format!("'<{kind}'"), width, &[3, 4]);
         let swapped = little.bytes.chunks(number).flat_map(|each| each.iter().rev().copied());
@@ -113,7 +113,7 @@ fn orders_of_bytes_need_not_be_the_same() {
 }
 
 #[test]
-fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
+fn the_output_may_replace_an_input_and_streams_are_supported() {
     let (one, other) = (part(1, &[30, 40]), part(2, &[20, 40]));
     let dir = Workdir::with(&[("a.npy", &one), ("b.npy", &other)]);
     let before = dir.contents();
@@ -129,7 +129,7 @@ fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
 }
 
 #[test]
-fn tensors_of_one_name_go_together() {
+fn tensors_with_the_same_name_are_joined() {
     let [w1, w2, b1, b2] = [part(1, &[2, 3]), part(2, &[5, 3]), part(3, &[4]), part(4, &[4])];
     let dir = Workdir::new();
     let named = |name, tensor| safetensors::Named::new(name, "F32", tensor);
@@ -177,7 +177,7 @@ fn tensors_of_one_name_go_together() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_before_anything_is_written() {
+fn inputs_that_do_not_fit_are_refused_before_writing() {
     let other = Tensor { descr: "'<i4'".to_owned(), ..part(1, &[2, 3]) };
     let dir = Workdir::with(&[
         ("a.npy", &part(1, &[2, 3])),
@@ -189,7 +189,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn raw_bytes_are_as_long_as_they_are() {
+fn raw_inputs_may_have_different_lengths() {
     let dir = Workdir::new();
     let bytes = trundle_testing::noise(15);
     dir.write("a.bin", &bytes[..6]);
@@ -212,7 +212,7 @@ fn raw_bytes_are_as_long_as_they_are() {
 
 #[cfg(feature = "zarr")]
 #[test]
-fn stores_are_joined_along_an_axis_by_its_name() {
+fn stores_are_joined_along_a_named_axis() {
     use crate::names::write_array;
     use crate::zarr::{write_group, written};
 
@@ -312,7 +312,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
 
 #[cfg(all(feature = "zarr", feature = "hdf5"))]
 #[test]
-fn files_of_every_format_go_together() {
+fn files_of_different_formats_are_joined() {
     let tensors = [part(1, &[120, 30]), part(2, &[70, 30]), part(3, &[90, 30])];
     let dir =
         Workdir::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
@@ -335,7 +335,7 @@ fn files_of_every_format_go_together() {
 
 #[cfg(unix)]
 #[test]
-fn interrupted_work_is_gone_on_with() {
+fn interrupted_work_is_resumed() {
     use crate::resumable_move::ResumableMove;
 
     let work = ResumableMove::new("concat x.npy x.npy -o y.npy --axis 1");
@@ -398,7 +398,7 @@ fn constants_are_in_the_byte_order_of_the_file() {
 }
 
 #[test]
-fn tensors_that_a_chain_names_go_with_those_of_their_names() {
+fn tensors_of_other_files_are_matched_by_name() {
     let dir = Workdir::with(&[("one.npy", &part(1, &[2, 3]))]);
     let [x, y] = [part(2, &[2]), part(3, &[3])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];

@@ -52,7 +52,7 @@ fn hints(name: &str, shape: &[usize]) -> String {
 }
 
 #[test]
-fn every_format_becomes_every_other_and_itself_again() {
+fn every_format_converts_to_every_other_and_back() {
     // Each third of the cases has a shape of several axes and a degenerate shape.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
@@ -85,7 +85,7 @@ fn every_format_becomes_every_other_and_itself_again() {
 }
 
 #[test]
-fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
+fn column_major_order_is_kept_if_the_format_can_state_it() {
     let tensor = Tensor::noise("'>f4'", 4, &[61, 83]);
     let dir = Workdir::new();
     dir.write("f.npy", &tensor.file(FORTRAN));

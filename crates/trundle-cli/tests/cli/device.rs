@@ -15,7 +15,7 @@ fn dir() -> Workdir {
 }
 
 #[test]
-fn the_cpu_is_what_plans_are_for() {
+fn plans_are_for_the_cpu_by_default() {
     let dir = dir();
     let of_cpu = dir.run("plan transpose x.npy -v --device cpu");
     let plain = dir.run("plan transpose x.npy -v");
@@ -24,7 +24,7 @@ fn the_cpu_is_what_plans_are_for() {
 }
 
 #[test]
-fn a_program_without_gpus_says_how_to_build_one_with_them() {
+fn builds_without_gpus_say_how_to_enable_them() {
     let dir = dir();
     let built = [("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
     for (device, _) in built.into_iter().filter(|(_, is_built)| !is_built) {
@@ -38,7 +38,7 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
 
 #[cfg(feature = "cuda")]
 #[test]
-fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
+fn a_missing_cuda_driver_is_reported_by_name() {
     let dir = dir();
     for command in COMMANDS {
         let run = dir.run(&format!("{command} --device cuda"));
@@ -88,7 +88,7 @@ mod with_cuda {
     }
 
     #[test]
-    fn a_plan_says_what_is_launched() {
+    fn a_plan_names_the_emulated_device() {
         let Some(folder) = driver() else {
             return crate::skip("the emulated driver needs a C++ compiler, and none was found");
         };
@@ -99,7 +99,7 @@ mod with_cuda {
     }
 
     #[test]
-    fn cases_are_moved_as_on_the_cpu() {
+    fn a_bench_runs_its_cases_on_the_device() {
         let Some(folder) = driver() else {
             return crate::skip("the emulated driver needs a C++ compiler, and none was found");
         };
@@ -118,7 +118,7 @@ mod with_gpus {
     use crate::{Run, skip};
 
     #[test]
-    fn without_a_device_it_is_said_what_was_looked_for() {
+    fn a_missing_device_error_lists_the_searched_backends() {
         let dir = dir();
         let command = "plan transpose x.npy --device wgpu";
         for variable in ["TRUNDLE_GPU", "NONE"] {
@@ -149,7 +149,7 @@ mod with_gpus {
     const CHAIN: &str = "transpose() | roll(shift=1, axes=0)";
 
     #[test]
-    fn a_plan_says_what_is_launched() {
+    fn a_plan_lists_the_launches() {
         let Some(run) = emulated(&dir(), &format!("plan apply x.npy '{CHAIN}'")) else { return };
         let text = String::from_utf8(run.done().stdout).unwrap();
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
@@ -161,7 +161,7 @@ mod with_gpus {
 
     /// A JSON plan has the fields of a CPU plan, and also the launches.
     #[test]
-    fn a_plan_is_json_too() {
+    fn a_plan_is_printed_as_json() {
         let dir = dir();
         let command = format!("plan apply x.npy '{CHAIN}' --json");
         let Some(run) = emulated(&dir, &command) else { return };
@@ -200,7 +200,7 @@ mod with_gpus {
     }
 
     #[test]
-    fn a_plan_of_several_tensors_says_between_which_is_moved() {
+    fn steps_of_a_plan_name_their_source_tensors() {
         let dir = dir();
         let chain = "pad(width=[[1, 0], [0, 0]], mode=\"constant\", value=7) | transpose()";
         let command = format!("plan apply x.npy '{chain}' --json");
@@ -222,7 +222,7 @@ mod with_gpus {
     }
 
     #[test]
-    fn what_has_no_meaning_on_a_device_is_refused() {
+    fn options_that_only_work_on_the_cpu_are_refused() {
         let dir = dir();
         let tasks = "plan transpose x.npy -o y.npy --tasks tasks.json";
         let threads = "bench 'planned flip' --threads 1";
@@ -241,7 +241,7 @@ mod with_gpus {
     }
 
     #[test]
-    fn a_bench_is_a_record_of_the_device() {
+    fn a_bench_record_describes_the_device() {
         let dir = dir();
         let bench = "bench 'planned flip' --rounds 1";
         let files = format!("{bench} --json record.json --svg picture.svg");

@@ -62,7 +62,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
 }
 
 #[test]
-fn chunks_that_do_not_are_decoded() {
+fn chunks_that_change_are_decoded() {
     let dir = with_store(&[5, 10, 9], "");
     for (chain, args) in [
         ("roll(shift=1, axes=1)", ""),
@@ -111,7 +111,7 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
 }
 
 #[test]
-fn what_is_damaged_is_found_by_verify_and_what_is_too_long_at_once() {
+fn verify_finds_damaged_chunks_and_oversized_ones_fail_at_once() {
     let dir = with_store(&[5, 10, 9], "");
     let chunk = dir.read("x.zarr/c/1/1/1");
     dir.write("x.zarr/c/1/1/1", &chunk[..chunk.len() / 2]);
@@ -136,7 +136,7 @@ fn an_array_of_one_chunk_is_copied_as_it_is_and_moved_in_one_pass() {
 }
 
 #[test]
-fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
+fn other_tensors_of_a_group_are_copied_without_decoding() {
     let dir = with_store(&[5, 10, 9], "");
     write_group(&dir.path("g.zarr"), &json!({}));
     fs::rename(dir.path("x.zarr"), dir.path("g.zarr/a")).unwrap();
@@ -164,7 +164,7 @@ fn many_small_chunks_are_copied_whatever_the_memory() {
 }
 
 #[test]
-fn an_order_of_axes_can_be_metadata_alone() {
+fn metadata_only_changes_the_axis_order_without_decoding() {
     let dir = with_store(&[5, 10, 9], "");
     let only = "--metadata-only";
     let codecs = |store: &str| written(&dir, store)["codecs"].clone();
@@ -208,7 +208,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
 }
 
 #[test]
-fn what_metadata_alone_cannot_do_is_refused() {
+fn metadata_only_refuses_operations_that_need_decoding() {
     let dir = with_store(&[5, 10, 9], "");
     for (chain, why) in [
         ("roll(shift=1, axes=1)", "axis 1 is not moved by whole chunks of 4"),
@@ -242,7 +242,7 @@ fn what_metadata_alone_cannot_do_is_refused() {
 }
 
 #[test]
-fn chunks_longer_than_an_axis_and_arrays_of_nothing_are_metadata_too() {
+fn metadata_only_handles_long_chunks_and_empty_arrays() {
     let dir = with_store(&[5, 10, 9], "");
     let text = written(&dir, "x.zarr");
     for (shape, chunk) in [([5, 3, 9], [1, 4, 3]), ([0, 10, 9], [1, 4, 3])] {

@@ -11,7 +11,7 @@ use crate::resumable_move::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::{Arguments, Run, Workdir};
 
 #[test]
-fn a_file_that_may_not_grow_leaves_nothing() {
+fn a_write_beyond_the_file_size_limit_leaves_no_files() {
     const STORE: &str = "convert x.npy -o y.zarr --chunks 4001,4500 --codec none";
     let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
     let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
@@ -42,7 +42,7 @@ fn a_file_that_may_not_grow_leaves_nothing() {
 }
 
 #[test]
-fn who_cannot_go_on_is_not_told_to() {
+fn a_run_that_cannot_be_resumed_does_not_suggest_it() {
     let work = ResumableMove::new(ONE_PASS);
     let child = work.begun_and_stopped("");
     let source = File::options().write(true).open(work.dir.path("x.npy")).unwrap();
@@ -55,7 +55,7 @@ fn who_cannot_go_on_is_not_told_to() {
 }
 
 #[test]
-fn a_result_whose_name_was_taken_is_kept_and_told() {
+fn a_result_is_kept_and_reported_if_its_path_is_taken() {
     type Taken = (&'static str, &'static str, fn(&Path));
     let takes: [Taken; 2] = [
         ("", "y.npy: already exists", |path| fs::write(path, "mine").unwrap()),
@@ -110,7 +110,7 @@ fn only_one_process_writes_an_output() {
 }
 
 #[test]
-fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
+fn errors_of_the_temporary_folder_name_the_folder() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
     let run = Run::of(dir.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");

@@ -24,7 +24,7 @@ fn with_groups() -> Workdir {
 }
 
 #[test]
-fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
+fn group_attributes_are_kept_except_outdated_axis_orders() {
     let dir = with_groups();
     dir.run("roll g.zarr --shift 1 --axes 0 -o same.zarr").done();
     for path in ["", "sea", "sea/deep", "notes"] {
@@ -43,7 +43,7 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
 }
 
 #[test]
-fn a_group_lists_all_that_is_in_it() {
+fn consolidated_metadata_lists_all_members_of_a_group() {
     let dir = with_groups();
     dir.run("flip g.zarr --axes 0 -o y.zarr").done();
     let list = &written(&dir, "y.zarr")["consolidated_metadata"];
@@ -119,7 +119,7 @@ fn a_group_of_one_array_stays_a_group() {
 }
 
 #[test]
-fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
+fn plans_and_warnings_list_metadata_an_output_cannot_store() {
     let dir = group_of_one();
     let left_out = "left out because the format cannot store them: attributes title, units; axis names lat, lon; \
                 fill values of t2m";
@@ -159,7 +159,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
 }
 
 #[test]
-fn a_mask_of_version_2_is_an_attribute_in_version_3() {
+fn fill_values_of_version_2_become_attributes_in_version_3() {
     for (dtype, fill, attributes, mask) in [
         ("<i2", json!(-9), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!(-9)),
         ("<u8", json!(u64::MAX), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!(u64::MAX)),
@@ -187,7 +187,7 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
 }
 
 #[test]
-fn images_of_version_0_3_stay_as_they_are_and_are_named() {
+fn ome_ngff_0_3_metadata_is_kept_with_a_warning() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     write_store(&dir.path("i.zarr/0"), &tensor, &[2, 3], |_| false);
@@ -202,7 +202,7 @@ fn images_of_version_0_3_stay_as_they_are_and_are_named() {
 }
 
 #[test]
-fn numbers_that_json_lacks_go_through_every_format() {
+fn numbers_that_json_lacks_are_kept_by_every_format() {
     let text = r#"{"a":NaN,"b":[1.5,-Infinity],"c":"NaN","d":Infinity}"#;
     let nested = r#"{"e":{"f":[NaN,{"g":Infinity}]}}"#;
     let dir = Workdir::new();

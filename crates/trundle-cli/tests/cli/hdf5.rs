@@ -18,7 +18,7 @@ fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
 }
 
 #[test]
-fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
+fn moves_from_hdf5_chunks_equal_moves_from_npy() {
     let dir = Workdir::new();
     let tensor = numbers("'<i2'", |n| i16::from(n).to_le_bytes());
     dir.write("x.npy", &tensor.file(npy::PLAIN));
@@ -45,7 +45,7 @@ fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
 }
 
 #[test]
-fn all_of_a_file_goes_to_a_file_and_back() {
+fn whole_files_keep_their_data_through_conversions() {
     let dir = Workdir::new();
     for name in ["old-chunked.h5", "new-whole.h5", "climate.nc"] {
         dir.write("in.h5", &file(name));
@@ -75,7 +75,7 @@ fn all_of_a_file_goes_to_a_file_and_back() {
 }
 
 #[test]
-fn names_of_axes_attributes_and_metadata_go_along() {
+fn axis_names_attributes_and_metadata_are_kept() {
     let dir = Workdir::new();
     dir.write("in.nc", &file("climate.nc"));
     dir.run("transpose in.nc --tensor t2m -o out.nc --order 1,0").done();
@@ -91,7 +91,7 @@ fn names_of_axes_attributes_and_metadata_go_along() {
 
 #[cfg(feature = "zarr")]
 #[test]
-fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
+fn netcdf_converts_to_zarr_with_attributes_and_fill_values() {
     let dir = Workdir::new();
     dir.write("in.nc", &file("climate.nc"));
     dir.run("convert in.nc -o out.zarr").done();
@@ -242,7 +242,7 @@ fn chunks_follow_their_axes() {
 }
 
 #[test]
-fn what_contiguous_outputs_lose_is_said() {
+fn properties_lost_in_contiguous_outputs_are_reported() {
     let dir = Workdir::new();
     dir.write("in.nc", &file("climate.nc"));
     let line = "not kept in the output: ";
@@ -280,7 +280,7 @@ fn what_contiguous_outputs_lose_is_said() {
 
 #[cfg(feature = "zarr")]
 #[test]
-fn attributes_that_only_hdf5_has_are_named_by_other_outputs() {
+fn attributes_that_only_hdf5_supports_are_reported_as_left_out() {
     let dir = Workdir::new();
     dir.write("in.h5", &file("typed.h5"));
     let run = dir.run("convert in.h5 -o out.h5 --quiet").done();
@@ -313,7 +313,7 @@ fn attributes_that_are_too_large_are_named() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_named_and_hides_no_others() {
+fn unreadable_datasets_are_listed_and_hide_no_others() {
     let dir = Workdir::new();
     dir.write("in.h5", &file("refused.h5"));
     let info = dir.run("info in.h5").done();
@@ -324,7 +324,7 @@ fn what_cannot_be_moved_is_named_and_hides_no_others() {
 }
 
 #[test]
-fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
+fn invalid_files_and_unsupported_types_are_refused() {
     let dir = Workdir::new();
     dir.write("classic.nc", b"CDF\x01\0\0\0\0");
     dir.write("old.hdf", b"\x0e\x03\x13\x01....");

@@ -100,7 +100,7 @@ fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
 }
 
 #[test]
-fn of_a_state_dict_nothing_is_run() {
+fn a_state_dict_is_read_without_running_its_pickle() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<f2'", 2, &[4, 5]);
     dir.write("x.npy", &tensor.file(npy::PLAIN));
@@ -131,7 +131,7 @@ fn of_a_state_dict_nothing_is_run() {
 }
 
 #[test]
-fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
+fn moves_from_read_only_formats_equal_moves_from_npy() {
     let dir = Workdir::new();
     for shape in [&[4, 5, 6][..], &[7], &[40, 30, 20], &[2, 3, 4, 5, 6]] {
         let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -176,7 +176,7 @@ fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
 }
 
 #[test]
-fn tensors_that_are_quantised_hide_no_others() {
+fn quantised_tensors_do_not_hide_other_tensors() {
     let dir = Workdir::new();
     let (one, other) = (Tensor::noise("'<f4'", 4, &[3, 4]), Tensor::noise("'|i1'", 1, &[5]));
     let packed = Tensor::noise("'|u1'", 1, &[2, 32]);
@@ -203,7 +203,7 @@ fn tensors_that_are_quantised_hide_no_others() {
 }
 
 #[test]
-fn what_would_be_lost_or_cannot_be_read_is_said() {
+fn lost_metadata_and_unreadable_files_are_reported() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
     dir.write("x.nii", &nifti(&tensor, 0.5));
@@ -240,7 +240,7 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
 
 #[cfg(unix)]
 #[test]
-fn an_index_of_more_shards_than_files_may_be_open_is_refused() {
+fn more_shards_than_the_open_file_limit_are_refused() {
     let dir = Workdir::new();
     let header = r#"{"NAME":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
     let mut map = Vec::new();

@@ -129,7 +129,7 @@ fn onnx(operator: &str) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_of_a_file_steers_the_terminal() {
+fn hostile_names_are_printed_without_control_characters() {
     let dir = dir();
     let paths = [
         ("{s}", path(".safetensors")),
@@ -163,7 +163,7 @@ fn nothing_of_a_file_steers_the_terminal() {
 /// File names need not be valid UTF-8.
 #[cfg(unix)]
 #[test]
-fn paths_that_are_no_texts_steer_nothing_either() {
+fn invalid_utf8_paths_are_printed_without_control_characters() {
     use std::os::unix::ffi::OsStringExt;
 
     let dir = Workdir::new();

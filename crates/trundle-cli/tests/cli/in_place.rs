@@ -159,7 +159,7 @@ fn tree(folder: &Path) -> Tree {
 }
 
 #[test]
-fn what_may_be_moved_already_is_not_moved_again() {
+fn resume_refuses_an_input_that_may_have_been_moved() {
     for case in 0..CASES.len() {
         let work = InPlace::new(case, &[12, 40]);
         let run = work.run("--resume");
@@ -212,7 +212,7 @@ fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
 }
 
 #[test]
-fn killed_at_any_moment_it_is_moved_once_or_refused() {
+fn a_killed_in_place_run_moves_elements_once_or_is_refused() {
     let kills = if everything() { 200 } else { 7 };
     let signals: Vec<Signal> = [Signal::KILL, Signal::TERM, Signal::INT]
         .into_iter()

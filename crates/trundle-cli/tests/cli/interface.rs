@@ -21,7 +21,7 @@ fn set<'a>(keys: &[&'a str]) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn a_movement_as_json() {
+fn a_move_is_reported_as_json() {
     let dir = Workdir::with(&[("volume.npy", &Tensor::counting(&[2, 3, 4]))]);
     const KEYS: &[&str] =
         &["outputs", "passes", "seconds", "move_seconds", "bytes_read", "bytes_written", "resumed"];
@@ -51,7 +51,7 @@ fn a_movement_as_json() {
 }
 
 #[test]
-fn a_file_as_json() {
+fn a_file_is_described_as_json() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("[('a', '>i2'), ('b', '|u1')]", 3, &[5, 0, 2]);
     dir.write("points.npy", &tensor.file(Style { version: 3, fortran: true }));
@@ -75,7 +75,7 @@ fn a_file_as_json() {
 }
 
 #[test]
-fn a_plan_as_json() {
+fn a_plan_is_printed_as_json() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let chain = "roll(1, 1) | h w -> w h";
     let report = dir.run(&format!("plan apply x.npy '{chain}' --json")).done().json();
@@ -103,7 +103,7 @@ fn a_plan_as_json() {
 }
 
 #[test]
-fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
+fn a_plan_in_parts_states_the_bytes_read_and_written() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
     let args = "plan transpose x.npy --row-major --max-mem 8K --storage ssd";
     let text = dir.run(&args).done().text();
@@ -152,7 +152,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
 }
 
 #[test]
-fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
+fn a_slice_larger_than_memory_is_drawn_from_some_elements() {
     let dir = Workdir::new();
     dir.write_zeros("x.npy", "<u2", 2, &[131_072, 262_144]);
     let run = dir.run("view x.npy --max-mem 64M").done();
@@ -183,7 +183,7 @@ fn a_plan_writes_nothing() {
 }
 
 #[test]
-fn plan_takes_what_the_command_takes() {
+fn plan_accepts_the_options_of_the_command() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let rest = "--axes 0 -o x.npy --force --verify --resume";
     let text = dir.run(&format!("plan flip x.npy {rest}")).done().text();
@@ -197,7 +197,7 @@ fn plan_takes_what_the_command_takes() {
 }
 
 #[test]
-fn one_axis_and_several_go_by_both_words() {
+fn the_axis_and_axes_options_are_interchangeable() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
     let both = |args: &str, known: &'static str, other: &'static str| {
         let out = |word: &'static str| {
@@ -236,7 +236,7 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 }
 
 #[test]
-fn only_text_where_nobody_looks() {
+fn output_is_plain_text_without_a_terminal() {
     // Large enough for a progress bar on a terminal.
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]))]);
     let runs = [
@@ -257,7 +257,7 @@ fn only_text_where_nobody_looks() {
 }
 
 #[test]
-fn whoever_stops_reading_is_no_failure_of_a_report() {
+fn a_reader_that_stops_early_does_not_fail_a_report() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for args in ["man", "completions bash", "info x.npy", "view x.npy"] {
         let mut child = dir.command(args).spawn().unwrap();
@@ -286,7 +286,7 @@ fn threads_come_from_the_argument_or_the_environment() {
 }
 
 #[test]
-fn a_set_of_instructions_can_be_forced() {
+fn an_instruction_set_can_be_forced() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
     let plan = |variable: &str| {
         let args = "plan transpose x.npy --row-major --json";
@@ -350,7 +350,7 @@ fn too_little_memory_for_an_element_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn plans_in_a_row_are_of_one_disk() {
+fn later_plans_use_the_stored_disk_speeds() {
     let dir = Workdir::new();
     dir.write_zeros("x.npy", "<f4", 4, &[8192, 8192]);
     let storage = |more: &str| {
@@ -376,7 +376,7 @@ fn plans_in_a_row_are_of_one_disk() {
 }
 
 #[test]
-fn help_and_version_end_well() {
+fn help_and_version_succeed() {
     let dir = Workdir::new();
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(dir.run("--version").done().text(), version);
@@ -397,7 +397,7 @@ fn help_and_version_end_well() {
 }
 
 #[test]
-fn the_demo_does_the_main_job_and_again() {
+fn the_demo_moves_its_data_and_its_commands_can_be_repeated() {
     let dir = Workdir::new();
     let report = dir.run("demo demo --size 16 --json").done().json();
     assert_eq!(report["verified"], true);
@@ -425,7 +425,7 @@ fn the_demo_does_the_main_job_and_again() {
 }
 
 #[test]
-fn the_bench_keeps_and_draws_what_it_measured() {
+fn the_bench_writes_a_record_and_a_chart() {
     let dir = Workdir::new();
     let name = "roll of 1 MiB";
     let args = format!("bench 'small moves/{name}' --rounds 1 --svg s.svg --json r.json");
@@ -459,13 +459,13 @@ fn info_reads_a_stream_to_its_end() {
 }
 
 #[test]
-fn stdin_may_be_closed() {
+fn an_empty_stdin_is_refused_as_truncated() {
     let dir = Workdir::new();
     Run::of(dir.command("info -").stdin(Stdio::null())).refused(3, "error: stdin: truncated: ");
 }
 
 #[test]
-fn a_tuning_record_is_followed_refused_and_forgotten() {
+fn a_tuning_record_is_used_refused_and_deleted() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[2, 3]))]);
     let with = |variable: Option<&str>, args: &str| {
         let mut command = dir.command(args);

@@ -35,7 +35,7 @@ impl Model {
 }
 
 #[test]
-fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
+fn every_command_keeps_tensors_that_are_not_selected() {
     let model = Model::new();
     let record = [("format", "pt"), ("trundle.axes", RECORD), ("z", " ")];
     let without = [("format", "pt"), ("trundle.axes", r#"{"a":"h w"}"#), ("z", " ")];
@@ -93,7 +93,7 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
 }
 
 #[test]
-fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
+fn only_drops_other_tensors_and_their_recorded_axes() {
     let model = Model::new();
     let dir = Workdir::new();
     dir.write("m.safetensors", &model.file(&model.b, &[("x", "1"), ("trundle.axes", RECORD)]));
@@ -108,7 +108,7 @@ fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
 }
 
 #[test]
-fn a_file_of_one_tensor_takes_the_one_that_is_named() {
+fn formats_of_one_tensor_get_the_selected_tensor() {
     let model = Model::new();
     let dir = Workdir::new();
     dir.write("m.safetensors", &model.file(&model.b, &[]));
@@ -130,7 +130,7 @@ fn a_file_of_one_tensor_takes_the_one_that_is_named() {
 }
 
 #[test]
-fn a_name_with_the_characters_of_patterns_is_itself_first() {
+fn an_exact_tensor_name_takes_precedence_over_a_pattern() {
     let (one, two) = (Tensor::noise("", 1, &[3]), Tensor::noise("", 1, &[3]));
     let (w, star) = (Named::new("p['w']", "U8", &one), Named::new("pw", "U8", &two));
     let (dir, moved) = (Workdir::new(), flipped(&one, &[0]));
@@ -143,7 +143,7 @@ fn a_name_with_the_characters_of_patterns_is_itself_first() {
 }
 
 #[test]
-fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
+fn tensors_that_a_format_cannot_hold_are_refused_with_a_hint() {
     let dir = Workdir::new();
     let (a, b) = (Tensor::noise("'<U3'", 12, &[2]), Tensor::noise("'<f4'", 4, &[2]));
     let members = [("a.npy", a.file(PLAIN)), ("b.npy", b.file(PLAIN))];
@@ -162,7 +162,7 @@ fn objects() -> Vec<u8> {
 }
 
 #[test]
-fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
+fn unreadable_members_are_listed_and_hide_no_others() {
     let dir = Workdir::new();
     let a = Tensor::noise("'<f4'", 4, &[2, 3]);
     let members =
@@ -216,7 +216,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
 }
 
 #[test]
-fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
+fn a_plan_names_moved_tensors_and_counts_copied_bytes() {
     let model = Model::new();
     let dir = Workdir::new();
     dir.write("m.safetensors", &model.file(&model.b, &[]));
@@ -231,7 +231,7 @@ fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
 }
 
 #[test]
-fn what_is_kept_goes_through_little_memory_too() {
+fn kept_tensors_larger_than_the_memory_limit_are_copied() {
     let dir = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[512, 1500]), Tensor::noise("", 2, &[1024, 1500]));
     let of =

@@ -61,7 +61,7 @@ fn streamed_within(max_mem: &str, dir: &Workdir, input: Vec<u8>, args: &str) -> 
 }
 
 #[test]
-fn streams_larger_than_the_memory_come_in_and_go_out() {
+fn streams_larger_than_the_memory_are_moved() {
     let tensor = tensor();
     let expected = flipped_rows(&tensor);
     let dir = Workdir::new();
@@ -88,7 +88,7 @@ fn files_and_streams_larger_than_the_memory_are_joined() {
 }
 
 #[test]
-fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
+fn files_and_streams_larger_than_memory_are_scattered_and_split() {
     let tensor = tensor();
     let dir = Workdir::with(&[("x.npy", &tensor)]);
     let rows: Vec<i64> = (0..18).rev().collect();
@@ -151,7 +151,7 @@ fn a_deflated_member_larger_than_the_memory_is_moved() {
 }
 
 #[test]
-fn what_is_larger_than_the_memory_is_compared() {
+fn tensors_larger_than_the_memory_are_compared() {
     let tensor = tensor();
     let dir = Workdir::with(&[("x.npy", &tensor)]);
     dir.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
@@ -168,7 +168,7 @@ fn what_is_larger_than_the_memory_is_compared() {
 /// Chunks of 8 MiB and shards of 16 MiB, many of which go through the codecs.
 #[cfg(feature = "zarr")]
 #[test]
-fn large_chunks_go_through_no_more_memory_than_there_may_be() {
+fn large_chunks_stay_within_the_memory_limit() {
     let tensor = Tensor::noise("'<f4'", 4, &[32, 1024, 1024]);
     let dir = Workdir::with(&[("x.npy", &tensor)]);
     let within = |args: &str| streamed_within("180M", &dir, Vec::new(), args).done();
@@ -211,7 +211,7 @@ fn some_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
 /// Arrays of 50 MB, between .npy files and stores with random chunks and codecs.
 #[cfg(feature = "zarr")]
 #[test]
-fn the_limit_is_that_of_all_that_the_process_takes() {
+fn the_memory_limit_covers_the_whole_process() {
     const CODECS: [&str; 7] = [
         "none",
         "zstd:3",
@@ -270,7 +270,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
 
 /// The message has a limit that is enough.
 #[test]
-fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
+fn a_low_memory_limit_is_refused_with_the_memory_needed() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
     let flip = |max_mem: &str| {
         let args = format!("flip x.npy --axes 0 -o y.npy --force --max-mem {max_mem}");

@@ -129,7 +129,7 @@ fn run_with(dir: &Workdir, more: &str) -> Run {
 }
 
 #[test]
-fn a_model_is_one_pass_and_its_output_a_file() {
+fn a_model_runs_in_one_pass_and_writes_its_output() {
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     let report = run_with(&dir, "--json --verify").done().json();
@@ -142,7 +142,7 @@ fn a_model_is_one_pass_and_its_output_a_file() {
 }
 
 #[test]
-fn inputs_may_be_in_another_order_of_bytes_and_axes() {
+fn inputs_may_have_another_byte_and_axis_order() {
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     let mut bytes = input().bytes;
@@ -154,7 +154,7 @@ fn inputs_may_be_in_another_order_of_bytes_and_axes() {
 }
 
 #[test]
-fn packed_elements_are_the_bytes_they_are_packed_in() {
+fn packed_elements_are_read_and_written_as_bytes() {
     let dir = Workdir::new();
     write_row(&dir, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
     let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
@@ -193,7 +193,7 @@ fn outputs_that_exist_stay_unless_forced() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_leaves_nothing() {
+fn inputs_that_do_not_fit_are_refused_and_leave_no_files() {
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     dir.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
@@ -217,7 +217,7 @@ fn joined(dir: &Workdir, element: &str, sizes: [usize; 2]) {
 const RUN_BOTH: &str = "run model.xml --input x=x.npy --input z=z.npy --out-dir=out";
 
 #[test]
-fn what_is_larger_than_memory_goes_in_parts() {
+fn models_larger_than_memory_run_in_parts() {
     let dir = Workdir::new();
     let big = Style { version: 1, fortran: true };
     let swapped = |tensor: Tensor| {
@@ -257,7 +257,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
 
 #[cfg(unix)]
 #[test]
-fn a_model_in_parts_that_was_killed_goes_on() {
+fn a_killed_model_run_in_parts_is_resumed() {
     use crate::resumable_move::{noted_lines, signal};
 
     let dir = Workdir::new();
@@ -310,7 +310,7 @@ fn of_several_types(dir: &Workdir, sizes: [usize; 2]) {
 }
 
 #[test]
-fn what_goes_in_parts_may_be_of_several_types() {
+fn a_model_in_parts_may_have_several_types() {
     let dir = Workdir::new();
     of_several_types(&dir, [900, 1100]);
     let inputs = "--input=x=x.npy --input=z=z.npy --input=order=order.npy";
@@ -333,7 +333,7 @@ fn an_operator_that_computes_is_refused_by_name() {
 }
 
 #[test]
-fn all_that_is_not_supported_is_named() {
+fn all_unsupported_operators_are_listed() {
     let dir = Workdir::new();
     let operators: [Operator<'_>; 3] = [("Sigmoid", &[]), ("GatherTree", &[]), ("Sigmoid", &[])];
     write_row(&dir, ["x", "u16", "2,3"], &operators, "y");
@@ -364,7 +364,7 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
 }
 
 #[test]
-fn of_a_large_tensor_only_what_is_read_is_made() {
+fn only_the_needed_part_of_a_large_tensor_is_moved() {
     let dir = Workdir::new();
     let mut ir = Ir::default();
     let x = ir.given("x", "f32", "2,2");
@@ -379,7 +379,7 @@ fn of_a_large_tensor_only_what_is_read_is_made() {
 }
 
 #[test]
-fn names_print_no_lines_and_no_commands() {
+fn line_breaks_and_control_characters_in_names_are_escaped() {
     let dir = Workdir::new();
     let name = "y&#10;done\u{9b}31m\u{202e}";
     write_row(&dir, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
@@ -393,7 +393,7 @@ fn names_print_no_lines_and_no_commands() {
 
 #[cfg(unix)]
 #[test]
-fn weights_elsewhere_are_read_where_that_is_asked_for() {
+fn linked_weights_are_read_only_with_follow_links() {
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     std::fs::create_dir(dir.path("cache")).unwrap();
@@ -409,7 +409,7 @@ fn weights_elsewhere_are_read_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_plan_of_no_model_says_what_to_write() {
+fn a_plan_of_a_file_that_is_not_a_model_suggests_a_command() {
     let dir = Workdir::with(&[("x.npy", &input())]);
     dir.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
 }
@@ -425,7 +425,7 @@ fn of_floats(values: &[f32; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_plan_shows_the_graph_and_what_became_of_it() {
+fn a_plan_shows_the_graph_and_the_resulting_passes() {
     let dir = Workdir::new();
     rolled_and_turned(&dir, "y");
     let brief = dir.run("plan model.xml --input x=x.npy").done().text();

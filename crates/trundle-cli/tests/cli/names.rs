@@ -66,7 +66,7 @@ fn check(dir: &Workdir, store: &str, array: &str, chain: Option<&str>) {
 }
 
 #[test]
-fn every_array_of_a_group_moves_by_the_names_that_it_has() {
+fn every_array_of_a_group_moves_along_its_named_axes() {
     let dir = data_set();
     let run = dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr --verify")).done();
     run.says("6 tensors, 1 copied unchanged");
@@ -101,7 +101,7 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
 }
 
 #[test]
-fn tensors_that_no_longer_fit_each_other_are_named() {
+fn warnings_list_tensors_that_no_longer_fit_each_other() {
     let dir = data_set();
     let apart = |moved: &str, axis: &str, other: &str, hint: &str| {
         format!(
@@ -157,7 +157,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
 }
 
 #[test]
-fn options_name_axes_too() {
+fn options_accept_axis_names() {
     for (args, array, chain) in [
         ("roll --shift 2 --dims lon", "wind", Some("roll(shift=2, axes=2)")),
         ("roll --shift 2 --dim lon", "lat", None),
@@ -204,7 +204,7 @@ fn axis_names(dir: &Workdir, file: &str) -> Value {
 }
 
 #[test]
-fn patterns_name_the_axes_of_a_file_without_names() {
+fn outputs_get_axis_names_from_patterns() {
     let dir = data_set();
     let outputs: &[&str] = if cfg!(feature = "hdf5") { &["y.zarr", "y.nc"] } else { &["y.zarr"] };
     for (chain, names) in [
@@ -265,7 +265,7 @@ fn a_name_from_a_pattern_has_one_size() {
 }
 
 #[test]
-fn what_names_do_not_say_is_refused_and_nothing_is_written() {
+fn axis_names_that_do_not_fit_are_refused_before_writing() {
     let dir = data_set();
     write_array(&dir.path("x.zarr"), "turned", &[5, 4], &["lon", "lat"]);
     write_array(&dir.path("x.zarr"), "deep", &[2, 3, 4, 5], &["depth", "time", "lat", "lon"]);
@@ -295,7 +295,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn rules_are_held_against_the_names_too() {
+fn relayout_rules_are_checked_against_axis_names() {
     let dir = data_set();
     let relayout =
         |rule: &str| dir.run(&format!("relayout x.zarr --rule '{rule}' -o y.safetensors --force"));
@@ -308,7 +308,7 @@ fn rules_are_held_against_the_names_too() {
 }
 
 #[test]
-fn patterns_name_axes_of_files_without_names() {
+fn stages_can_use_axis_names_from_earlier_patterns() {
     let dir = data_set();
     let chain = "t y x -> y x t | roll(shift=2, dim=x)";
     dir.run(&format!("apply wind.npy '{chain}' -o y.npy --row-major")).done();
@@ -318,7 +318,7 @@ fn patterns_name_axes_of_files_without_names() {
 }
 
 #[test]
-fn chunks_and_shards_are_said_by_the_names_of_the_result() {
+fn chunk_and_shard_sizes_use_the_axis_names_of_the_output() {
     let dir = data_set();
     let sizes = "--chunks lat=3,lon=2,time=-1 --shards lat=6";
     dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr {sizes}")).done();
@@ -358,7 +358,7 @@ fn pyramid() -> Value {
 
 /// The tests of trundle-formats have the metadata of other versions.
 #[test]
-fn the_axes_of_a_pyramid_go_with_its_data() {
+fn the_axes_of_a_pyramid_move_with_its_data() {
     let dir = Workdir::new();
     let group = json!({ "multiscales": pyramid(), "title": "cells" });
     write_group(&dir.path("x.zarr"), &group);

@@ -51,7 +51,7 @@ fn every_operator_moves_every_element_of_every_packed_type() {
 }
 
 #[test]
-fn counts_that_fill_no_byte_go_through_raw_and_npy() {
+fn element_counts_with_partial_bytes_move_in_raw_and_npy() {
     // Each third of the cases has a shape of several elements.
     let shapes = [&[3, 5, 7][..], &[13], &[64, 65], &[], &[1], &[3, 0, 4]];
     for (number, packed) in USUAL.into_iter().enumerate() {
@@ -85,7 +85,7 @@ fn counts_that_fill_no_byte_go_through_raw_and_npy() {
 }
 
 #[test]
-fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
+fn types_of_whole_bytes_move_between_raw_and_npy() {
     let types = [
         ("boolean", 1, "'|b1'"),
         ("u16", 2, "'<u2'"),
@@ -123,7 +123,7 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
 }
 
 #[test]
-fn packed_elements_come_and_go_through_streams() {
+fn packed_elements_are_streamed() {
     let packed = USUAL[5];
     let tensor = packed.noise(&[3, 5]);
     let dir = Workdir::new();
@@ -161,7 +161,7 @@ fn reports_count_packed_bytes() {
 
 /// The tests of trundle-formats have the values of all types.
 #[test]
-fn packed_elements_have_values_to_draw() {
+fn packed_elements_are_drawn_by_value() {
     let range = |dtype: &str, order: &str, bytes: &[u8], shape: &str| {
         let dir = Workdir::new();
         dir.write("x.bin", bytes);
@@ -181,7 +181,7 @@ fn packed_elements_have_values_to_draw() {
 }
 
 #[test]
-fn raw_bytes_that_are_not_what_they_are_said_to_be() {
+fn raw_bytes_that_do_not_match_their_description_are_refused() {
     let dir = Workdir::new();
     dir.write("x.bin", &[7; 12]);
     dir.write("empty.raw", b"");
@@ -193,14 +193,14 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
 }
 
 #[test]
-fn npy_files_that_are_not_what_they_are_said_to_be() {
+fn npy_files_that_do_not_match_their_description_are_refused() {
     let dir = Workdir::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
     dir.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
     refused_as_listed(&dir, include_str!("refusals/npy.txt"));
 }
 
 #[test]
-fn lengths_that_are_raw_bytes() {
+fn lengths_in_raw_files_are_refused() {
     let dir = Workdir::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
     dir.write("lengths.bin", &[2, 3, 1]);
     let args = "reverse matrix.npy -o y.npy --axis 1 --lengths lengths.bin";

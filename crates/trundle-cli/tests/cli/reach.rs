@@ -11,7 +11,7 @@ fn model(tensor: &Tensor) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_missing_or_a_folder_is_called_so() {
+fn missing_files_and_folders_are_reported_as_such() {
     let dir = Workdir::new();
     dir.write("text.dat", b"some text, and no tensor");
     dir.write("old.npy", b"an output that exists");
@@ -19,7 +19,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
 }
 
 #[test]
-fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
+fn the_content_decides_the_format_if_the_extension_does_not() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let npy = tensor.file(PLAIN);
@@ -67,7 +67,7 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
 }
 
 #[test]
-fn an_output_has_the_format_that_is_asked_for() {
+fn an_output_has_the_requested_format() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let moved = flipped(&tensor, &[0]);
@@ -103,7 +103,7 @@ fn devices_and_pipes_are_inputs_and_outputs() {
 
 #[cfg(unix)]
 #[test]
-fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
+fn a_closed_output_pipe_ends_the_program_silently() {
     use std::io::Read;
     use std::os::unix::process::ExitStatusExt;
 
@@ -123,7 +123,7 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
 
 /// The tests of trundle-formats have all names.
 #[test]
-fn types_go_by_the_names_that_others_have_for_them() {
+fn type_names_of_other_libraries_are_accepted() {
     let dir = Workdir::new();
     let bytes: Vec<u8> = (0..48).collect();
     dir.write("x.bin", &bytes);
@@ -147,7 +147,7 @@ fn types_go_by_the_names_that_others_have_for_them() {
 }
 
 #[test]
-fn one_size_of_raw_bytes_follows_from_their_number() {
+fn one_axis_size_of_raw_bytes_is_inferred() {
     let dir = Workdir::new();
     dir.write("x.bin", &[7; 48]);
     dir.write("volume.npy", &Tensor::counting(&[2, 3, 4]).file(PLAIN));
@@ -170,7 +170,7 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
 }
 
 #[test]
-fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
+fn types_of_ml_dtypes_are_read_with_the_given_dtype() {
     let dir = Workdir::new();
     let npy = |descr: &str, bytes: &[u8]| {
         let width = if descr == "'<V2'" { 2 } else { 1 };
@@ -210,7 +210,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
 }
 
 #[test]
-fn orders_are_read_and_refused_as_they_are_meant() {
+fn axis_orders_are_parsed_or_refused() {
     let dir = Workdir::new();
     let tensor = Tensor::counting(&[2, 3, 4]);
     dir.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));

@@ -64,7 +64,7 @@ fn dir() -> Workdir {
 
 /// The tests of trundle-formats have a header for each mistake.
 #[test]
-fn headers_that_lie() {
+fn invalid_npy_headers_are_refused() {
     let dir = Workdir::new();
     let volume = Tensor::counting(&[4, 5, 6]).file(PLAIN);
     let tensor = |descr: &str, shape: &str| {
@@ -101,7 +101,7 @@ fn headers_that_lie() {
 }
 
 #[test]
-fn huge_numbers_of_nothing_take_no_time() {
+fn huge_shapes_without_data_are_moved() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4]))]);
     let text = "{'descr': '|S0', 'fortran_order': False, 'shape': (4611686018427387904,), }";
     dir.write("huge.npy", &npy::header(1, text));
@@ -114,19 +114,19 @@ fn huge_numbers_of_nothing_take_no_time() {
 }
 
 #[test]
-fn arguments_against_the_rules_of_an_operator() {
+fn arguments_invalid_for_an_operator_are_refused() {
     let dir = dir();
     refused_as_listed(&dir, include_str!("refusals/operators.txt"));
 }
 
 #[test]
-fn lengths_that_do_not_fit() {
+fn lengths_that_do_not_fit_are_refused() {
     let dir = dir();
     refused_as_listed(&dir, include_str!("refusals/lengths.txt"));
 }
 
 #[test]
-fn chains_with_a_mistake_show_the_place() {
+fn mistakes_in_chains_are_underlined() {
     let dir = dir();
     let lines: Vec<&str> = lines_of(include_str!("refusals/chains.txt")).collect();
     for mistake in lines.chunks(3) {
@@ -145,7 +145,7 @@ fn chains_with_a_mistake_show_the_place() {
 }
 
 #[test]
-fn chains_that_nobody_would_write() {
+fn extreme_chains_are_refused_with_short_messages() {
     let dir = dir();
     for chain in [
         "flip(".repeat(10_000),
@@ -168,19 +168,19 @@ fn chains_that_nobody_would_write() {
 }
 
 #[test]
-fn files_that_cannot_be_read_or_written() {
+fn files_that_cannot_be_read_or_written_are_refused() {
     let dir = dir();
     refused_as_listed(&dir, include_str!("refusals/files.txt"));
 }
 
 #[test]
-fn arguments_that_make_no_sense() {
+fn meaningless_arguments_are_refused() {
     let dir = dir();
     refused_as_listed(&dir, include_str!("refusals/arguments.txt"));
 }
 
 #[test]
-fn numbers_beyond_every_axis_are_moved_exactly_or_refused() {
+fn huge_shifts_are_exact_and_invalid_numbers_are_refused() {
     let dir = dir();
     let roll = |shift: &'static str, axes: &'static str| {
         format!("roll volume.npy --shift {shift} --axes '{axes}' -o out.npy --verify")
@@ -210,7 +210,7 @@ pub(crate) mod unix {
     use crate::skip;
 
     #[test]
-    fn what_does_not_fit_on_stdout_is_a_failure() {
+    fn output_that_does_not_fit_on_stdout_is_an_error() {
         let Ok(full) = File::options().write(true).open("/dev/full") else {
             return skip("there is no /dev/full");
         };
@@ -232,7 +232,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn messages_that_nobody_can_read_change_nothing() {
+    fn a_full_stderr_does_not_change_the_exit_code() {
         let Ok(full) = File::options().write(true).open("/dev/full") else {
             return skip("there is no /dev/full");
         };
@@ -244,7 +244,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn devices_and_pipes() {
+    fn devices_and_link_loops_are_written_or_refused() {
         if !Path::new("/dev/full").exists() {
             return skip("there is no /dev/full");
         }
@@ -266,7 +266,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn a_full_disk_leaves_nothing() {
+    fn a_full_disk_leaves_no_files() {
         let dir = Workdir::with(&[
             ("small.npy", &Tensor::noise("'|u1'", 1, &[100])),
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
@@ -297,7 +297,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn a_folder_that_nobody_may_write_to() {
+    fn a_read_only_folder_is_refused() {
         let dir = dir();
         let folder = dir.path("locked");
         fs::create_dir(&folder).unwrap();
@@ -311,7 +311,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn too_little_memory_is_a_message() {
+    fn a_failed_allocation_is_reported() {
         let dir = Workdir::new();
         dir.write_zeros("x.npy", "|u1", 1, &[64 << 20]);
         let mut refused = 0;
@@ -353,7 +353,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn who_is_stopped_leaves_nothing() {
+    fn an_interrupted_run_leaves_no_files() {
         let dir = Workdir::new();
         let files = |elements: u32| {
             let bytes: Vec<u8> = (0..elements).map(|n| (n / 1000) as u8).collect();
@@ -413,7 +413,7 @@ pub(crate) mod unix {
     }
 
     #[test]
-    fn arguments_that_are_no_unicode() {
+    fn paths_need_not_be_unicode_but_chains_must_be() {
         let dir = dir();
         let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe.npy");
         let run = Run::of(dir.command("info").arg(odd));
@@ -427,7 +427,7 @@ pub(crate) mod unix {
 }
 
 #[test]
-fn workers_are_refused_with_what_to_use() {
+fn the_workers_option_is_refused_with_alternatives() {
     for command in ["apply", "plan apply"] {
         let args = format!("{command} volume.npy flip(0) -o out.npy --workers=2");
         let said = "'--workers'[..]--threads N[..]'plan --tasks'[..]Usage";

@@ -77,7 +77,7 @@ fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
 }
 
 #[test]
-fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
+fn a_second_run_changes_nothing_and_the_inverse_rule_undoes_it() {
     let (dir, model) = (Workdir::new(), Model::new());
     dir.write("in.safetensors", &model.file(&[]));
     relayout(&dir, "in.safetensors", &[RULE], "out.safetensors").done();
@@ -94,7 +94,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
 }
 
 #[test]
-fn what_is_recorded_counts_and_no_shape() {
+fn recorded_axes_decide_even_if_every_order_fits() {
     let dir = Workdir::new();
     // Shapes that fit every order of axes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
@@ -171,7 +171,7 @@ fn packed_and_eight_bit_types_are_moved() {
 }
 
 #[test]
-fn names_may_hold_anything() {
+fn tensor_names_may_contain_any_characters() {
     let dir = Workdir::new();
     let matrix = Tensor::noise("", 1, &[2, 3]);
     let names = ["a.b/c: d", "ключ.ü", "params['q']['k']", "plain \"quoted\"\n", ""];
@@ -195,7 +195,7 @@ fn names_may_hold_anything() {
 }
 
 #[test]
-fn rules_come_from_files_too() {
+fn rules_can_be_read_from_a_file() {
     let (dir, model) = (Workdir::new(), Model::new());
     dir.write("in.safetensors", &model.file(&[]));
     dir.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
@@ -208,7 +208,7 @@ fn rules_come_from_files_too() {
 }
 
 #[test]
-fn any_file_of_tensors_is_a_source() {
+fn npy_and_npz_files_can_be_sources() {
     let (dir, model) = (Workdir::new(), Model::new());
     let fortran = Tensor::counting(&[2, 3, 4]);
     dir.write("t.npy", &fortran.file(crate::npy::Style { version: 1, fortran: true }));
@@ -287,7 +287,7 @@ fn the_shards_of_a_checkpoint_are_read_as_one_file() {
 }
 
 #[test]
-fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
+fn tensors_larger_than_the_memory_limit_move_in_parts() {
     let dir = Workdir::new();
     let (large, small) =
         (Tensor::noise("", 4, &[300, 70, 101]), Tensor::noise("", 1, &[3_000_000]));
@@ -319,7 +319,7 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
 }
 
 #[test]
-fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
+fn thousands_of_tensors_are_moved_and_some_are_listed() {
     let dir = Workdir::new();
     let matrix = Tensor::noise("", 4, &[16, 16]);
     let names: Vec<String> = (0..3000).map(|n| format!("layers.{n}.weight")).collect();
@@ -343,7 +343,7 @@ fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
 }
 
 #[test]
-fn other_commands_keep_the_record_only_of_what_they_leave_true() {
+fn other_commands_drop_recorded_axes_that_no_longer_apply() {
     let (dir, model) = (Workdir::new(), Model::new());
     dir.write("in.safetensors", &model.file(&[("a", "b"), ("trundle.axes", RECORD), ("c", "d")]));
     let kept = |args: &str| {
@@ -361,7 +361,7 @@ fn other_commands_keep_the_record_only_of_what_they_leave_true() {
 }
 
 #[test]
-fn plan_says_what_would_become_of_each() {
+fn a_plan_shows_how_each_tensor_is_handled() {
     let (dir, model) = (Workdir::new(), Model::new());
     let record = r#"{"conv2.weight":"o h w i"}"#;
     dir.write("in.safetensors", &model.file(&[("trundle.axes", record)]));
@@ -387,7 +387,7 @@ fn plan_says_what_would_become_of_each() {
 }
 
 #[test]
-fn what_a_rule_may_not_be() {
+fn invalid_rules_are_refused() {
     let (dir, model) = (Workdir::new(), Model::new());
     dir.write("in.safetensors", &model.file(&[]));
     dir.write("bad.safetensors", &model.file(&[("trundle.axes", "o i h w")]));

@@ -134,7 +134,7 @@ fn every_operator_moves_every_element_of_every_type() {
 }
 
 #[test]
-fn every_shape_in_every_order() {
+fn arrays_of_every_shape_and_order_are_moved() {
     let shapes: &[&[usize]] = &[
         &[],
         &[1],
@@ -171,7 +171,7 @@ fn every_shape_in_every_order() {
 }
 
 #[test]
-fn lengths_come_from_files_of_every_integer_type_and_order() {
+fn lengths_are_read_from_files_of_every_integer_type_and_order() {
     let tensor = Tensor::counting(&[2, 3, 4]);
     let lengths = [[1, 2, 3, 4], [3, 9, 0, 2]];
     let expected = reversed(&tensor, 1, |out| lengths[out[0]][out[2]]);
@@ -213,7 +213,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
 }
 
 #[test]
-fn a_stream_comes_in_and_goes_out() {
+fn streams_are_read_and_written() {
     let tensor = Tensor::noise("'<f4'", 4, &[30, 40, 50]);
     let dir = Workdir::new();
     let run = dir.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
@@ -233,7 +233,7 @@ fn a_stream_comes_in_and_goes_out() {
 }
 
 #[test]
-fn the_input_can_be_the_output() {
+fn the_output_can_replace_the_input() {
     let tensor = Tensor::counting(&[4, 5]);
     for verify in ["", "--verify"] {
         let dir = Workdir::with(&[("x.npy", &tensor)]);
@@ -244,7 +244,7 @@ fn the_input_can_be_the_output() {
 }
 
 #[test]
-fn inverting_all_axes_of_an_npy_is_a_header() {
+fn inverting_all_axes_of_an_npy_changes_only_the_header() {
     let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
     let dir = Workdir::with(&[("x.npy", &tensor)]);
     let order = |args: &str, input: &str| {
@@ -270,7 +270,7 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
 }
 
 #[test]
-fn the_naive_reading_agrees_with_the_specifications() {
+fn the_simple_implementations_match_the_specifications() {
     // The examples of the specifications of Transpose-1, Roll-7 and ReverseSubsequences.
     let x = Tensor::counting(&[2, 3]);
     let mut indices = Vec::new();

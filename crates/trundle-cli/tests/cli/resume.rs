@@ -73,7 +73,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
 
 /// Unless all tests run, one pass is verified, and two passes are not.
 #[test]
-fn killed_at_any_moment_one_pass_ends_the_same() {
+fn one_pass_killed_at_any_time_resumes_to_the_same_result() {
     killed_again_and_again(ONE_PASS, 10, true);
     if everything() {
         killed_again_and_again(ONE_PASS, 10, false);
@@ -81,7 +81,7 @@ fn killed_at_any_moment_one_pass_ends_the_same() {
 }
 
 #[test]
-fn killed_at_any_moment_two_passes_end_the_same() {
+fn two_passes_killed_at_any_time_resume_to_the_same_result() {
     killed_again_and_again(TWO_PASSES, 12, false);
     if everything() {
         killed_again_and_again(TWO_PASSES, 8, true);
@@ -89,7 +89,7 @@ fn killed_at_any_moment_two_passes_end_the_same() {
 }
 
 #[test]
-fn what_an_earlier_run_wrote_is_verified() {
+fn verify_covers_elements_written_by_an_earlier_run() {
     let work = ResumableMove::new(ONE_PASS);
     work.begun_and_killed("");
     let part = work.dir.temporary(".part").unwrap();
@@ -103,7 +103,7 @@ fn what_an_earlier_run_wrote_is_verified() {
 }
 
 #[test]
-fn with_nothing_to_go_on_with_work_begins_anew() {
+fn resume_without_recorded_progress_starts_over() {
     let anew = |work: &ResumableMove| {
         let report = Run::of(&mut work.command("--resume --json")).done().json();
         assert_eq!(report["resumed"], false);
@@ -118,7 +118,7 @@ fn with_nothing_to_go_on_with_work_begins_anew() {
 }
 
 #[test]
-fn without_resume_what_was_left_is_removed() {
+fn a_run_without_resume_removes_leftovers() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     // A different plan has temporary files with other names.
@@ -129,7 +129,7 @@ fn without_resume_what_was_left_is_removed() {
 }
 
 #[test]
-fn what_is_not_as_it_was_noted_is_refused_and_stays() {
+fn resume_refuses_changed_files_and_keeps_them() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     let (source, part) = (work.dir.path("x.npy"), work.dir.temporary(".part").unwrap());
@@ -193,7 +193,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
 }
 
 #[test]
-fn a_line_that_is_not_whole_does_not_count() {
+fn an_incomplete_journal_line_is_ignored() {
     for args in movements() {
         let work = ResumableMove::new(args);
         work.begun_and_killed("--verify");
@@ -218,7 +218,7 @@ fn a_line_that_is_not_whole_does_not_count() {
 }
 
 #[test]
-fn who_is_stopped_is_told_how_to_go_on() {
+fn an_interrupted_run_says_how_to_resume() {
     for name in [Signal::INT, Signal::TERM] {
         let work = ResumableMove::new(TWO_PASSES);
         if is_ignored(name.as_raw()) {
@@ -247,7 +247,7 @@ fn who_is_stopped_is_told_how_to_go_on() {
 }
 
 #[test]
-fn who_is_stopped_early_leaves_nothing() {
+fn a_run_interrupted_early_leaves_no_files() {
     if is_ignored(2) {
         return skip("the tests were started with a signal ignored, and so is the program");
     }
@@ -262,7 +262,7 @@ fn who_is_stopped_early_leaves_nothing() {
 }
 
 #[test]
-fn work_in_place_goes_on_too() {
+fn an_in_place_run_is_resumed() {
     let mut work = ResumableMove::new(TWO_PASSES);
     let source = work.dir.read("x.npy");
     work.args = work.args.replace("-o y.npy", "-o x.npy") + " --force";

@@ -72,7 +72,7 @@ fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
 }
 
 #[test]
-fn one_tensor_is_put_into_another() {
+fn scatters_replace_elements_of_the_base() {
     let (dir, chains) = scatters();
     for (chain, expected) in &chains {
         // `put_along_axis` needs a table of all elements.
@@ -92,7 +92,7 @@ fn one_tensor_is_put_into_another() {
 }
 
 #[test]
-fn what_is_put_into_another_may_come_from_the_stages_before() {
+fn updates_may_come_from_earlier_stages() {
     let (dir, chains) = scatters();
     for (chain, expected) in &chains {
         let updates = chain.split([' ', ',']).nth(2).unwrap();
@@ -103,7 +103,7 @@ fn what_is_put_into_another_may_come_from_the_stages_before() {
 }
 
 #[test]
-fn tasks_and_stores_put_one_tensor_into_another() {
+fn scatters_run_in_tasks_and_on_stores() {
     let (dir, chains) = scatters_of(27);
     for (chain, expected) in &chains {
         let plan = format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json");
@@ -130,7 +130,7 @@ fn tasks_and_stores_put_one_tensor_into_another() {
 }
 
 #[test]
-fn plans_say_what_is_put_where() {
+fn plans_show_the_base_and_the_updates() {
     let (dir, chains) = scatters();
     for (chain, _) in &chains {
         let plan = dir.run(&format!("plan apply a.npy '{chain}' --json")).done().json();
@@ -144,7 +144,7 @@ fn plans_say_what_is_put_where() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_written() {
+fn scatters_that_do_not_fit_are_refused_before_writing() {
     let (dir, chains) = scatters();
     dir.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
     let before = dir.contents();

@@ -16,7 +16,7 @@ fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
 }
 
 #[test]
-fn parts_are_what_stands_there_along_every_axis() {
+fn parts_equal_ranges_of_the_input_along_every_axis() {
     let whole = Tensor::noise("'<f4'", 4, &[9, 14, 12]);
     let dir = Workdir::with(&[("a.npy", &whole)]);
     dir.write("f.npy", &whole.file(Style { version: 1, fortran: true }));
@@ -46,7 +46,7 @@ fn parts_are_what_stands_there_along_every_axis() {
 }
 
 #[test]
-fn the_input_may_be_one_of_the_parts() {
+fn a_part_may_replace_the_input() {
     let whole = Tensor::noise("'<f4'", 4, &[4, 3]);
     let dir = Workdir::with(&[("x-1.npy", &whole)]);
     let words = "split x-1.npy -o x-{}.npy --axis 0 --parts 2";
@@ -60,7 +60,7 @@ fn the_input_may_be_one_of_the_parts() {
 }
 
 #[test]
-fn no_part_appears_before_all_are_whole() {
+fn no_part_appears_before_all_are_complete() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
     let dir = Workdir::with(&[("a.npy", &whole)]);
     // A truncated file, which lacks the last elements.
@@ -75,7 +75,7 @@ fn no_part_appears_before_all_are_whole() {
 }
 
 #[test]
-fn formats_of_all_kinds_are_cut_and_made() {
+fn every_format_can_be_split_and_written() {
     let whole = Tensor::noise("'<f4'", 4, &[5, 4, 6]);
     let dir = Workdir::with(&[("a.npy", &whole)]);
     let mut endings = vec!["npy", "npz", "safetensors", "bin"];
@@ -106,7 +106,7 @@ fn formats_of_all_kinds_are_cut_and_made() {
 }
 
 #[test]
-fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
+fn all_tensors_of_a_file_are_split_or_selected_by_name() {
     let [x, y] = [Tensor::noise("", 4, &[4, 2]), Tensor::noise("", 4, &[6])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
     let dir = Workdir::new();
@@ -129,7 +129,7 @@ fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
 
 #[cfg(feature = "zarr")]
 #[test]
-fn stores_are_cut_along_an_axis_by_its_name() {
+fn stores_are_split_along_a_named_axis() {
     use crate::names::write_array;
     use crate::zarr::{write_group, written};
 

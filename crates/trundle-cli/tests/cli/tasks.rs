@@ -122,7 +122,7 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
 }
 
 #[test]
-fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
+fn tasks_in_any_order_or_repeated_match_a_single_run() {
     for (job, stages) in JOBS.into_iter().zip([1, 2, 1]) {
         let planned = Planned::new(job);
         assert_eq!(planned.stages.len(), stages);
@@ -143,7 +143,7 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
 }
 
 #[test]
-fn tasks_at_once_change_nothing() {
+fn concurrent_tasks_match_a_single_run() {
     for job in JOBS {
         let planned = Planned::new(job);
         for stage in &planned.stages {
@@ -159,7 +159,7 @@ fn tasks_at_once_change_nothing() {
 }
 
 #[test]
-fn killed_at_any_moment_and_done_again_they_make_the_same() {
+fn killed_tasks_that_run_again_match_a_single_run() {
     let kills = if trundle_testing::everything() { 100 } else { 6 };
     for (number, job) in JOBS.into_iter().enumerate() {
         let planned = Planned::new(job);
@@ -184,7 +184,7 @@ fn killed_at_any_moment_and_done_again_they_make_the_same() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_tasks_are_listed() {
     let planned = Planned::new(JOBS[1]);
     let second = planned.stages[1].clone();
     planned.task(second.start).refused(1, "tasks are not done yet: 0-");
@@ -211,7 +211,7 @@ fn what_is_missing_is_told() {
 }
 
 #[test]
-fn no_task_works_on_something_else() {
+fn tasks_refuse_changed_plans_and_inputs() {
     let planned = Planned::new(JOBS[0]);
     planned.task(10_000).refused(3, "task 10000 does not exist");
     planned.dir.run("task plan.json").refused(2, "required");
@@ -253,7 +253,7 @@ fn no_task_works_on_something_else() {
 }
 
 #[test]
-fn an_array_gives_the_number() {
+fn array_job_variables_give_the_task_number() {
     let planned = Planned::new(JOBS[0]);
     for variable in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"] {
         let mut command = planned.dir.command("task plan.json --array --json");
@@ -265,7 +265,7 @@ fn an_array_gives_the_number() {
 }
 
 #[test]
-fn what_tasks_work_on_is_not_cleaned_away() {
+fn clean_keeps_files_in_use_by_tasks() {
     let planned = Planned::new(JOBS[1]);
     let waiting = planned.stages[1].start;
     let mut child = planned.begin(waiting);
@@ -284,7 +284,7 @@ fn what_tasks_work_on_is_not_cleaned_away() {
 
 /// If a process is killed before it has written the plan, the next run removes its files.
 #[test]
-fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
+fn files_of_an_unfinished_plan_are_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
     let begun = || {
         let names = planned.dir.names().into_iter();
@@ -322,7 +322,7 @@ fn chunks_that_stay_whole_are_copied_by_tasks_too() {
 }
 
 #[test]
-fn two_plans_of_one_job_do_not_count_for_each_other() {
+fn two_plans_of_one_job_are_independent() {
     let planned = Planned::new(JOBS[2]);
     let other = apply(JOBS[2]);
     planned.dir.run(&format!("plan {other} --tasks other.json --task-size 200K")).done();
@@ -339,7 +339,7 @@ fn two_plans_of_one_job_do_not_count_for_each_other() {
 }
 
 #[test]
-fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
+fn finish_refuses_the_output_of_another_run() {
     for _ in 0..3 {
         let planned = Planned::new(JOBS[2]);
         planned.task(0).done();
@@ -350,7 +350,7 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
 }
 
 #[test]
-fn a_run_of_the_same_output_leaves_tasks_alone() {
+fn a_run_with_the_same_output_keeps_the_files_of_tasks() {
     let planned = Planned::new(JOBS[1]);
     planned.task(0).done();
     planned.dir.run(&apply(JOBS[1])).done();
@@ -375,7 +375,7 @@ fn a_plan_that_cannot_be_written_leaves_nothing() {
 }
 
 #[test]
-fn who_waits_for_what_is_gone_is_told() {
+fn a_waiting_task_fails_if_its_files_are_removed() {
     let planned = Planned::new(JOBS[1]);
     let child = planned
         .dir

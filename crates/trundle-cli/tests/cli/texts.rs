@@ -203,7 +203,7 @@ fn strings_of_hdf5_have_no_checksums() {
 }
 
 #[test]
-fn fill_values_are_strings_that_readers_know() {
+fn fill_values_must_be_strings_that_readers_support() {
     let dir = dir();
     with_y(&dir, &json!({ "fill_value": "Oslo" }));
     dir.write("g.zarr/y/c/0", &encoded(&["Oslo"; 3]));
@@ -242,7 +242,7 @@ fn tasks_move_strings() {
 }
 
 #[test]
-fn strings_are_refused_where_they_have_no_place() {
+fn strings_are_refused_where_they_are_not_supported() {
     let dir = dir();
     dir.run("convert g.zarr -o g.nc").done();
     refused_as_listed(&dir, include_str!("refusals/texts.txt"));

@@ -142,7 +142,7 @@ fn kept(dir: &Workdir, output: &str) {
 }
 
 #[test]
-fn what_is_not_moved_is_copied_byte_by_byte() {
+fn undecoded_arrays_are_copied_byte_by_byte() {
     let dir = dir();
     for args in [
         "convert g.zarr",
@@ -168,7 +168,7 @@ fn what_is_not_moved_is_copied_byte_by_byte() {
 }
 
 #[test]
-fn info_and_plan_name_what_is_copied_as_it_is_stored() {
+fn info_and_plan_list_undecoded_arrays() {
     let dir = dir();
     let info = dir.run("info g.zarr").done().text();
     for line in [
@@ -201,7 +201,7 @@ fn info_and_plan_name_what_is_copied_as_it_is_stored() {
 }
 
 #[test]
-fn what_would_be_moved_or_held_by_another_format_is_refused() {
+fn moving_or_converting_undecoded_arrays_is_refused() {
     let dir = dir();
     refused_as_listed(&dir, include_str!("refusals/undecoded.txt"));
     let warned = dir.run("flip g.zarr --dims y --tensor v -o o.zarr").done();
@@ -211,7 +211,7 @@ fn what_would_be_moved_or_held_by_another_format_is_refused() {
 }
 
 #[test]
-fn chunks_without_a_list_are_unreadable() {
+fn undecoded_arrays_with_unsupported_metadata_are_refused() {
     let dir = dir();
     let path = "g.zarr/type/zarr.json";
     let document = parsed(&dir.read(path));
@@ -304,7 +304,7 @@ fn elements_of_variable_length_of_version_2_become_version_3() {
 }
 
 #[test]
-fn parts_have_all_of_it_and_a_join_keeps_what_is_equal_in_all_files() {
+fn split_copies_undecoded_arrays_and_concat_requires_equal_ones() {
     let dir = dir();
     for path in ["type", "codec", "dots", "scalar", "empty", "of half"] {
         fs::remove_dir_all(dir.path("g.zarr").join(path)).unwrap();
@@ -338,7 +338,7 @@ fn parts_have_all_of_it_and_a_join_keeps_what_is_equal_in_all_files() {
 }
 
 #[test]
-fn what_an_operation_leaves_in_place_is_not_moved() {
+fn undecoded_arrays_pass_operations_that_do_not_move_them() {
     let dir = dir();
     for path in ["deep", "empty"] {
         fs::remove_dir_all(dir.path("g.zarr").join(path)).unwrap();
@@ -397,7 +397,7 @@ fn the_number_of_chunks_does_not_bound_the_number_of_tasks() {
 
 #[cfg(unix)]
 #[test]
-fn tasks_and_failures_leave_all_or_nothing() {
+fn tasks_copy_undecoded_arrays_and_failed_runs_leave_no_files() {
     let dir = dir();
     for verify in ["", "--verify"] {
         let plan = "plan flip g.zarr --dims x --tensor v -o o.zarr --tasks p.json --json --force";

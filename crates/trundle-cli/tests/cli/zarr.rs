@@ -75,7 +75,7 @@ pub(crate) fn write_group(root: &Path, attributes: &Value) {
 }
 
 #[test]
-fn shards_of_no_elements_are_read() {
+fn empty_sharded_arrays_are_read() {
     let codecs = json!([{
         "name": "sharding_indexed",
         "configuration": {
@@ -94,7 +94,7 @@ fn shards_of_no_elements_are_read() {
 }
 
 #[test]
-fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
+fn moves_from_a_store_equal_moves_from_npy() {
     let mut seed = 7;
     for case in 0..if everything() { 60 } else { 20 } {
         let dir = Workdir::new();
@@ -141,7 +141,7 @@ fn copied(dir: &Workdir, from: &str, to: &str) {
 }
 
 #[test]
-fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
+fn moves_to_a_store_equal_moves_to_npy() {
     let mut seed = 11;
     let (cases, mut refused) = (if everything() { 80 } else { 20 }, 0);
     for case in 0..cases {
@@ -196,7 +196,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
 }
 
 #[test]
-fn chunks_go_with_their_axes_unless_others_are_asked_for() {
+fn chunks_follow_their_axes_unless_sizes_are_given() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[20, 30, 40]);
     write_store(&dir.path("x.zarr"), &tensor, &[5, 6, 7], |_| false);
@@ -219,7 +219,7 @@ fn chunks_go_with_their_axes_unless_others_are_asked_for() {
 }
 
 #[test]
-fn several_tensors_are_a_group_and_bytes_become_little_endian() {
+fn several_tensors_become_a_group_of_little_endian_arrays() {
     let dir = Workdir::new();
     let (one, other) = (Tensor::noise("'>f4'", 4, &[3, 4]), Tensor::noise("'<u2'", 2, &[5]));
     dir.write("one.npy", &one.file(npy::PLAIN));
@@ -262,7 +262,7 @@ pub(crate) fn written(dir: &Workdir, path: &str) -> Value {
 }
 
 #[test]
-fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
+fn axis_names_attributes_and_fill_values_move_with_the_data() {
     let dir = Workdir::new();
     let group = dir.path("g.zarr");
     let (wind, lat) = (Tensor::noise("'<u2'", 2, &[3, 4, 5]), Tensor::noise("'<u2'", 2, &[4]));
@@ -329,7 +329,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
 }
 
 #[test]
-fn relayout_of_a_store_is_recorded_in_it() {
+fn relayout_records_the_axes_in_a_store() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
     write_store(&dir.path("x.zarr"), &tensor, &[2, 4], |_| false);
@@ -392,7 +392,7 @@ fn chunks_of_different_sizes_become_chunks_of_one_size() {
 }
 
 #[test]
-fn what_zarr_has_not_is_refused_before_anything_is_written() {
+fn types_that_zarr_lacks_are_refused_before_writing() {
     let dir = Workdir::new();
     for (dtype, shape, word) in [
         ("u4", "4", "Zarr has no elements of type u4"),
@@ -407,7 +407,7 @@ fn what_zarr_has_not_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
+fn a_store_is_replaced_completely_or_not_at_all() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[9, 8]);
     dir.write("x.npy", &tensor.file(npy::PLAIN));
@@ -438,7 +438,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
+fn leftovers_of_an_unfinished_store_are_listed_and_removed() {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Stdio;
 
@@ -512,7 +512,7 @@ fn chunks_that_are_missing_have_the_fill_value() {
 }
 
 #[test]
-fn groups_are_files_of_several_tensors() {
+fn groups_are_read_as_files_of_several_tensors() {
     let dir = Workdir::new();
     let group = dir.path("g.zarr");
     fs::create_dir_all(group.join("deep/.hidden")).unwrap();
@@ -546,7 +546,7 @@ fn groups_are_files_of_several_tensors() {
 }
 
 #[test]
-fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
+fn invalid_stores_and_outputs_are_refused() {
     let dir = Workdir::new();
     fs::create_dir(dir.path("empty.zarr")).unwrap();
     fs::create_dir(dir.path("plain")).unwrap();
@@ -603,7 +603,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_place_of_a_chunk_is_refused_at_once() {
+fn a_pipe_in_place_of_a_chunk_is_refused() {
     let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4]);
     write_store(&dir.path("x.zarr"), &tensor, &[2], |index| index == [1]);
