@@ -74,13 +74,13 @@ mod tests {
             .env_remove("RUST_BACKTRACE")
             .output()
             .unwrap();
-        let said = String::from_utf8(run.stderr).unwrap();
+        let stderr = String::from_utf8(run.stderr).unwrap();
         let lines: Vec<&str> =
-            said.lines().filter(|line| line.contains("bug in trundle")).collect();
+            stderr.lines().filter(|line| line.contains("bug in trundle")).collect();
         assert!(
             matches!(lines[..], [line] if line.contains("panics.rs") && line.contains("the first"))
         );
-        assert!(!said.contains("the second") && !said.contains("panicked"), "{said}");
+        assert!(!stderr.contains("the second") && !stderr.contains("panicked"), "{stderr}");
         assert_eq!(run.status.code(), Some(101));
     }
 }

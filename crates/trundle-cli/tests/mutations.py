@@ -507,14 +507,14 @@ def fault(program, command, folder):
         )
     except subprocess.TimeoutExpired:
         return f"took more than {SECONDS} s", None
-    said = run.stderr.decode(errors="replace")
-    if "panicked at" in said:
-        return f"panicked: {said[:400]}", run.returncode
+    stderr = run.stderr.decode(errors="replace")
+    if "panicked at" in stderr:
+        return f"panicked: {stderr[:400]}", run.returncode
     # Exceeding the memory limit is not a system error. The output of a valid model may be larger than the disk.
-    is_system = "(os error " in said or " of disk space are needed, " in said
+    is_system = "(os error " in stderr or " of disk space are needed, " in stderr
     if run.returncode in (0, 2, 3) or (run.returncode == 1 and is_system):
         return None, run.returncode
-    return f"exit code {run.returncode}: {said[:400]}", run.returncode
+    return f"exit code {run.returncode}: {stderr[:400]}", run.returncode
 
 
 def main():

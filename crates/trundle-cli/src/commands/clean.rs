@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn durations_are_printed_in_one_unit() {
-        let said = [0, 1, 119, 120, 7199, 7200, 172_799, 172_800].map(duration);
+        let printed = [0, 1, 119, 120, 7199, 7200, 172_799, 172_800].map(duration);
         let expected = [
             "0 seconds",
             "1 second",
@@ -197,6 +197,6 @@ mod tests {
             "47 hours",
             "2 days",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(printed, expected);
     }
 }

@@ -20,7 +20,7 @@ fn rows(tensor: &Tensor, rows: std::ops::Range<usize>) -> Tensor {
 }
 
 /// Returns a folder with the first rows of a tensor in `all.zarr`, and the others in `new.npy`.
-fn begun(tensor: &Tensor, old: usize, chunk: &[usize]) -> Workdir {
+fn store_and_new_rows(tensor: &Tensor, old: usize, chunk: &[usize]) -> Workdir {
     let dir = Workdir::new();
     write_store(&dir.path("all.zarr"), &rows(tensor, 0..old), chunk, |_| false);
     dir.write("new.npy", &rows(tensor, old..tensor.shape[0]).file(npy::PLAIN));
@@ -28,15 +28,15 @@ fn begun(tensor: &Tensor, old: usize, chunk: &[usize]) -> Workdir {
 }
 
 /// Returns whether `out.npy` has these elements.
-fn is(dir: &Workdir, tensor: &Tensor) -> bool {
+fn output_is(dir: &Workdir, tensor: &Tensor) -> bool {
     let own = Tensor::read(&dir.read("out.npy"), 2);
     (&own.shape, &own.bytes) == (&tensor.shape, &tensor.bytes)
 }
 
 #[track_caller]
-fn has(dir: &Workdir, tensor: &Tensor) {
+fn assert_store_is(dir: &Workdir, tensor: &Tensor) {
     dir.run("convert all.zarr -o out.npy --force --row-major").done();
-    assert!(is(dir, tensor), "the store has other elements");
+    assert!(output_is(dir, tensor), "the store has other elements");
     assert_eq!(dir.temporary(""), None);
 }
 
@@ -47,10 +47,10 @@ fn appended_rows_follow_the_existing_rows() {
         let [old, new, columns] = [0, 1, 2].map(|_| 1 + chance(&mut seed, 12));
         let chunk = [1 + chance(&mut seed, 6), 1 + chance(&mut seed, 6)];
         let tensor = Tensor::noise("'<u2'", 2, &[old + new, columns]);
-        let dir = begun(&tensor, old, &chunk);
+        let dir = store_and_new_rows(&tensor, old, &chunk);
         let more = ["", "--verify", "--max-mem 1M"][chance(&mut seed, 3)];
         dir.run(&format!("convert new.npy -o all.zarr --append 0 {more}")).done();
-        has(&dir, &tensor);
+        assert_store_is(&dir, &tensor);
     }
 }
 
@@ -76,13 +76,13 @@ fn a_region_is_replaced_and_the_rest_stays() {
             let is_new = (0..2).all(|axis| (begin[axis]..end[axis]).contains(&at[axis]));
             vec![usize::from(is_new), at[0] * sizes[1] + at[1]]
         });
-        has(&dir, &expected);
+        assert_store_is(&dir, &expected);
     }
 }
 
 #[test]
 fn a_plan_lists_the_chunks() {
-    let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
+    let dir = store_and_new_rows(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     let plan = "plan convert new.npy -o all.zarr --append 0";
     dir.run(plan).done().prints("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n");
     dir.run(&format!("{plan} --verbose")).done();
@@ -111,7 +111,7 @@ fn write_weather(group: &Path, times: usize) {
 
 #[test]
 fn appends_that_do_not_fit_are_refused_and_change_nothing() {
-    let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
+    let dir = store_and_new_rows(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     dir.write("wide.npy", &Tensor::counting(&[2, 5]).file(npy::PLAIN));
     dir.write("list.npy", &Tensor::list(&[1, 2]).file(npy::PLAIN));
     fs::create_dir(dir.path("empty.zarr")).unwrap();
@@ -146,19 +146,19 @@ fn appends_that_do_not_fit_are_refused_and_change_nothing() {
     dir.write("b.npy", &Tensor::counting(&[2]).file(npy::PLAIN));
     dir.run("convert plain.zarr -o both.npz").done();
     refused_as_listed(&dir, include_str!("refusals/append.txt"));
-    has(&dir, &Tensor::counting(&[5, 4]));
+    assert_store_is(&dir, &Tensor::counting(&[5, 4]));
     #[cfg(unix)]
     {
         let other = dir.path(".trundle-all.zarr-0123456789abcdef.part");
         fs::create_dir(&other).unwrap();
-        let held = fs::File::open(&other).unwrap();
-        held.lock().unwrap();
+        let locked = fs::File::open(&other).unwrap();
+        locked.lock().unwrap();
         let run = dir.run("convert new.npy -o all.zarr --append 0");
         run.refused(1, "is being written by another process");
-        drop(held);
+        drop(locked);
     }
     dir.run("convert new.npy -o all.zarr --append 0").done();
-    has(&dir, &Tensor::counting(&[9, 4]));
+    assert_store_is(&dir, &Tensor::counting(&[9, 4]));
     dir.run("convert more.zarr -o group.zarr --append time").done();
     dir.run("convert a.npy -o plain.zarr --append 0").done();
     for (tensor, sizes) in [("group.zarr --tensor t2m", [7, 4]), ("plain.zarr --tensor a", [7, 4])]
@@ -173,7 +173,7 @@ const REGION: &str = "convert new.npy -o all.zarr --region 0=1:5";
 
 /// Returns a folder with a store that a run has changed only in part, because a folder had the name of a chunk.
 fn interrupted(args: &str, chunk: &str) -> Workdir {
-    let dir = begun(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
+    let dir = store_and_new_rows(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     dir.write("other.npy", &Tensor::counting(&[5, 4]).file(npy::PLAIN));
     let chunk = dir.path("all.zarr/c").join(chunk);
     let _ = fs::remove_file(&chunk);
@@ -197,12 +197,12 @@ fn an_interrupted_append_is_finished_once() {
     dir.run(&format!("{APPEND} --resume")).done();
     dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
     fs::remove_dir_all(part).unwrap();
-    has(&dir, &whole);
+    assert_store_is(&dir, &whole);
 
     let dir = interrupted(APPEND, "2/0");
     let other = "convert other.npy -o all.zarr --append 0";
     dir.run(&format!("{other} --resume")).refused(3, "had other inputs[..]nothing else was added");
-    has(&dir, &whole);
+    assert_store_is(&dir, &whole);
 
     // A stream is never the same as before.
     let dir = interrupted("convert other.npy -o all.zarr --append 0", "2/0");
@@ -219,15 +219,15 @@ fn an_interrupted_append_is_finished_once() {
     dir.run(&format!("{APPEND} --resume")).refused(3, "was changed or replaced");
     fs::write(&path, document).unwrap();
     dir.run(&format!("{APPEND} --resume")).done();
-    has(&dir, &whole);
+    assert_store_is(&dir, &whole);
 
     // A run that was killed after it had removed its record has nothing left to do.
-    let dir = begun(&whole, 5, &[3, 4]);
+    let dir = store_and_new_rows(&whole, 5, &[3, 4]);
     fs::create_dir(dir.path(".trundle-all.zarr-0123456789abcdef.append")).unwrap();
     dir.run(APPEND).refused(1, "was interrupted");
     dir.run(&format!("{APPEND} --resume")).refused(3, "nothing to resume");
     dir.run(APPEND).done();
-    has(&dir, &whole);
+    assert_store_is(&dir, &whole);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn resume_leaves_a_replaced_store_unchanged() {
     let dir = interrupted(REGION, "1/0");
     dir.run("convert other.npy -o all.zarr --force").done();
     dir.run(&format!("{REGION} --resume")).refused(3, "nothing to resume");
-    has(&dir, &other);
+    assert_store_is(&dir, &other);
 
     let dir = interrupted(REGION, "1/0");
     fs::remove_dir_all(dir.path("all.zarr")).unwrap();
@@ -245,7 +245,7 @@ fn resume_leaves_a_replaced_store_unchanged() {
     run.refused(3, "after the append had read it[..]trundle clean --force");
     dir.run(REGION).refused(1, "was interrupted");
     dir.run("clean . --force").done();
-    has(&dir, &other);
+    assert_store_is(&dir, &other);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn undecoded_chunks_must_be_equal_in_both_stores() {
 fn an_append_that_is_killed_is_resumed() {
     let (kills, mut seed, mut killed) = (if everything() { 100 } else { 8 }, 11, 0);
     let tensor = Tensor::noise("'<u2'", 2, &[90, 90]);
-    let dir = begun(&tensor, 41, &[4, 3]);
+    let dir = store_and_new_rows(&tensor, 41, &[4, 3]);
     let begin = Instant::now();
     dir.run(APPEND).done();
     let whole = begin.elapsed();
@@ -280,7 +280,7 @@ fn an_append_that_is_killed_is_resumed() {
         if killed == kills {
             break;
         }
-        let dir = begun(&tensor, 41, &[4, 3]);
+        let dir = store_and_new_rows(&tensor, 41, &[4, 3]);
         let mut child = dir.command(APPEND).stderr(Stdio::null()).spawn().unwrap();
         if attempt % 2 == 0 {
             while child.try_wait().unwrap().is_none() && dir.temporary(".append").is_none() {}
@@ -293,8 +293,8 @@ fn an_append_that_is_killed_is_resumed() {
         }
         killed += 1;
         dir.run("convert all.zarr -o out.npy --row-major").done();
-        let is_old = is(&dir, &rows(&tensor, 0..41));
-        assert!(is_old || is(&dir, &tensor), "neither the old array nor the new one");
+        let is_old = output_is(&dir, &rows(&tensor, 0..41));
+        assert!(is_old || output_is(&dir, &tensor), "neither the old array nor the new one");
         if dir.temporary(".append").is_some() {
             dir.run(APPEND).refused(1, "was interrupted");
         }
@@ -305,7 +305,7 @@ fn an_append_that_is_killed_is_resumed() {
                 dir.run(APPEND).done();
             }
         }
-        has(&dir, &tensor);
+        assert_store_is(&dir, &tensor);
         // Kills are faster than the clock of a slow machine.
         sleep(Duration::from_millis(1));
     }

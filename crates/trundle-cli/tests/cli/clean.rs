@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::resumable_move::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::{Arguments, Run, Workdir};
 
-fn left(dir: &Workdir, args: &str) -> Vec<Value> {
+fn leftovers(dir: &Workdir, args: &str) -> Vec<Value> {
     let report = dir.run(&format!("clean --json {args}")).done().json();
     report["left"].as_array().unwrap().clone()
 }
@@ -18,7 +18,7 @@ fn left(dir: &Workdir, args: &str) -> Vec<Value> {
 #[test]
 fn leftovers_of_a_killed_run_are_listed_and_removed() {
     let work = ResumableMove::new(TWO_PASSES);
-    work.begun_and_killed("");
+    work.start_and_kill("");
     let before = work.state();
     let text = work.dir.run("clean").done().text();
     assert!(text.starts_with("y.npy: interrupted (--resume continues it), "), "{text}");
@@ -29,7 +29,7 @@ fn leftovers_of_a_killed_run_are_listed_and_removed() {
         assert!(text.contains(&format!("\n  {name}  ")), "{text}");
     }
     assert!(text.contains(" old\n") && text.contains("--force removes "), "{text}");
-    let listed = left(&work.dir, "");
+    let listed = leftovers(&work.dir, "");
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0]["output"], "y.npy");
     assert_eq!(listed[0]["state"], "interrupted");
@@ -52,16 +52,16 @@ fn leftovers_of_a_killed_run_are_listed_and_removed() {
 #[test]
 fn files_in_use_are_kept_and_the_run_finishes() {
     let work = ResumableMove::new(TWO_PASSES);
-    let child = work.begun_and_stopped("");
+    let child = work.start_and_suspend("");
     let before = work.dir.names();
     let text = work.dir.run("clean --force").done().text();
     assert!(text.starts_with("y.npy: in use by a running process, "), "{text}");
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
-    assert_eq!(left(&work.dir, "--force")[0]["state"], "in use");
+    assert_eq!(leftovers(&work.dir, "--force")[0]["state"], "in use");
     assert_eq!(work.dir.names(), before);
     signal(Signal::CONT, &child);
     Run::awaited(child).done();
-    work.is_done();
+    work.assert_done();
 }
 
 /// The tests of trundle-formats have more names.
@@ -76,13 +76,13 @@ fn leftovers_of_outputs_with_odd_names_are_found() {
         let mut args: Vec<OsString> = work.args.list();
         args[5] = name.to_owned();
         let mut child = work.dir.command(&args).spawn().unwrap();
-        work.hold(&mut child);
-        work.wait(&mut child, ResumableMove::has_noted);
+        work.suspend_until_entry_is_due(&mut child);
+        work.wait(&mut child, ResumableMove::has_recorded_progress);
         child.kill().unwrap();
         child.wait().unwrap();
         let text = work.dir.run("clean").done().text();
         assert!(!text.contains('\u{1b}'), "{text:?}");
-        let listed = left(&work.dir, "");
+        let listed = leftovers(&work.dir, "");
         let is_over = work.dir.folder.path().join(name).exists();
         assert_eq!(listed.len(), usize::from(!is_over), "{text:?}");
         assert!(is_over || text.starts_with(shown), "{text:?}");
@@ -106,7 +106,7 @@ fn clean_keeps_files_of_other_programs() {
     std::os::unix::fs::symlink("y.npy", dir.path(linked)).unwrap();
     fs::create_dir(dir.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();
     let before = dir.contents();
-    assert_eq!(left(&dir, "--force"), [Value::Null; 0]);
+    assert_eq!(leftovers(&dir, "--force"), [Value::Null; 0]);
     assert_eq!(dir.contents(), before);
     // A regular file with such a name is removed.
     dir.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
@@ -121,8 +121,8 @@ fn clean_searches_only_the_given_folder() {
     fs::create_dir(dir.path("sub")).unwrap();
     let name = "sub/.trundle-z.npy-0123456789abcdef.part";
     dir.write(name, b"ours");
-    assert_eq!(left(&dir, ""), [Value::Null; 0], "folders are not looked into");
-    assert_eq!(left(&dir, "sub")[0]["files"][0]["file"], name);
+    assert_eq!(leftovers(&dir, ""), [Value::Null; 0], "folders are not looked into");
+    assert_eq!(leftovers(&dir, "sub")[0]["files"][0]["file"], name);
     dir.run("clean none").refused(1, "error: none: cannot list: ");
     dir.run(&format!("clean {name}")).refused(2, "is a file, expected a folder");
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trundle_testing::everything;
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::packed::{OTHERS, Packed, USUAL};
+use crate::packed::{DEFAULT_LAYOUTS, OTHER_LAYOUTS, Packed};
 use crate::refusals::refused_as_listed;
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir, chance, is_tried, npz};
@@ -30,14 +30,14 @@ fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     let Some(first) = indices.first() else { return "equal\n".to_owned() };
     let value = |tensor: &Tensor| u16::from_le_bytes([0, 1].map(|at| tensor.bytes[2 * first + at]));
     let (of, at) = (one.bytes.len() / 2, index(*first, &one.shape));
-    let said = match indices.len() {
+    let difference = match indices.len() {
         1 => format!("1 of {of} elements differs, at {at:?}"),
         count => format!("{count} of {of} elements differ, the first at {at:?}"),
     };
-    format!("{names}: {said}: {} and {}\n", value(one), value(other))
+    format!("{names}: {difference}: {} and {}\n", value(one), value(other))
 }
 
-const WAYS: [&str; 9] = [
+const VARIANTS: [&str; 9] = [
     "c.npy",
     "f.npy",
     "big.npy",
@@ -49,14 +49,14 @@ const WAYS: [&str; 9] = [
     "z.zarr",
 ];
 
-/// Writes a `<u2` tensor in one of the [`WAYS`]. Returns the names of file and tensor.
-fn written(dir: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
-    let file_name = format!("{prefix}{way}");
-    let own = format!("{prefix}{}", way.split('.').next().unwrap());
+/// Writes a `<u2` tensor in one of the [`VARIANTS`]. Returns the names of file and tensor.
+fn write_variant(dir: &Workdir, variant: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
+    let file_name = format!("{prefix}{variant}");
+    let own = format!("{prefix}{}", variant.split('.').next().unwrap());
     let mut big = tensor.clone();
     big.descr = "'>u2'".to_owned();
     big.bytes.chunks_mut(2).for_each(<[u8]>::reverse);
-    let bytes = match way {
+    let bytes = match variant {
         "c.npy" => tensor.file(PLAIN),
         "f.npy" => tensor.file(FORTRAN),
         "big.npy" => big.file(PLAIN),
@@ -75,12 +75,12 @@ fn written(dir: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
         }
     };
     dir.write(&file_name, &bytes);
-    let is_named = matches!(way, "n.npz" | "nf.npz" | "s.safetensors");
+    let is_named = matches!(variant, "n.npz" | "nf.npz" | "s.safetensors");
     (file_name, if is_named { "x".to_owned() } else { own })
 }
 
 /// Compares two files of `<u2` elements.
-fn compared(dir: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
+fn compare(dir: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
     let described = match files.iter().any(|file| file.ends_with(".bin")) {
@@ -94,8 +94,8 @@ fn names(one: &str, other: &str) -> String {
     if one == other { format!("\"{one}\"") } else { format!("\"{one}\" and \"{other}\"") }
 }
 
-fn ways() -> impl Iterator<Item = &'static str> {
-    WAYS.into_iter().filter(|way| cfg!(feature = "zarr") || *way != "z.zarr")
+fn variants() -> impl Iterator<Item = &'static str> {
+    VARIANTS.into_iter().filter(|variant| cfg!(feature = "zarr") || *variant != "z.zarr")
 }
 
 #[test]
@@ -107,27 +107,28 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
         let mut other = one.clone();
         changes.iter().for_each(|change| other.bytes[2 * change + 1] ^= 0x40);
         for (prefix, tensor) in [("a", &one), ("b", &other)] {
-            ways().for_each(|way| drop(written(&dir, way, prefix, tensor)));
+            variants().for_each(|variant| drop(write_variant(&dir, variant, prefix, tensor)));
         }
-        let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
+        let pairs = (0..VARIANTS.len() * VARIANTS.len())
+            .map(|pair| (pair / VARIANTS.len(), pair % VARIANTS.len()));
         // The order of axes matters only for the first tensor.
         let tried = |(from, to): &(usize, usize)| number == 0 || is_tried(number + from + to, 9);
         for (from, to) in pairs.filter(tried) {
-            let (from, to) = (WAYS[from], WAYS[to]);
+            let (from, to) = (VARIANTS[from], VARIANTS[to]);
             if cfg!(not(feature = "zarr")) && [from, to].contains(&"z.zarr") {
                 continue;
             }
-            let name = |prefix: &str, way: &str| match way {
+            let name = |prefix: &str, variant: &str| match variant {
                 "n.npz" | "nf.npz" | "s.safetensors" => "x".to_owned(),
-                way => format!("{prefix}{}", way.split('.').next().unwrap()),
+                variant => format!("{prefix}{}", variant.split('.').next().unwrap()),
             };
             let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
-            let run = compared(&dir, [&files[0], &files[1]], shape, "").done();
+            let run = compare(&dir, [&files[0], &files[1]], shape, "").done();
             assert_eq!(run.text(), "equal\n", "{files:?}");
             assert_eq!(run.stderr, "", "{files:?}");
-            let run = compared(&dir, [&files[0], &files[2]], shape, "--threads 1");
-            let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
-            assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
+            let run = compare(&dir, [&files[0], &files[2]], shape, "--threads 1");
+            let output = expected(&names(&name("a", from), &name("b", to)), &one, &other);
+            assert_eq!((run.code, run.text()), (Some(1), output), "{files:?}");
             assert_eq!(run.stderr, "");
         }
     }
@@ -149,21 +150,21 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
             other.bytes[2 * chance(&mut seed, all) + chance(&mut seed, 2)] ^=
                 1 << chance(&mut seed, 8);
         }
-        let mut way = || ways().nth(chance(&mut seed, ways().count())).unwrap();
-        let (one_way, other_way) = (way(), way());
-        let (one_file, one_name) = written(&dir, one_way, "a", &one);
-        let (other_file, other_name) = written(&dir, other_way, "b", &other);
+        let mut variant = || variants().nth(chance(&mut seed, variants().count())).unwrap();
+        let (one_variant, other_variant) = (variant(), variant());
+        let (one_file, one_name) = write_variant(&dir, one_variant, "a", &one);
+        let (other_file, other_name) = write_variant(&dir, other_variant, "b", &other);
         let files = [&one_file, &other_file];
         // Reading Zarr needs memory for several chunks.
         let least = if files.iter().any(|file| file.ends_with(".zarr")) { 2 } else { 0 };
         let memory = ["4K", "8K", "64K", "1G"][chance(&mut seed, 4).max(least)];
         let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
         let more = format!("--max-mem {memory} --storage {storage}");
-        let run = compared(&dir, files.map(String::as_str), &shape, &more);
-        let said = expected(&names(&one_name, &other_name), &one, &other);
-        let code = i32::from(said != "equal\n");
+        let run = compare(&dir, files.map(String::as_str), &shape, &more);
+        let output = expected(&names(&one_name, &other_name), &one, &other);
+        let code = i32::from(output != "equal\n");
         let case = format!("{case}: {one_file} {other_file} {shape:?} {memory} {storage}");
-        assert_eq!((run.text(), run.code), (said, Some(code)), "{case}: {run:?}");
+        assert_eq!((run.text(), run.code), (output, Some(code)), "{case}: {run:?}");
         assert_eq!(dir.contents().len(), 2, "{case}");
     }
 }
@@ -209,7 +210,7 @@ fn elements_split_between_requests_are_compared_whole() {
 #[test]
 fn packed_elements_are_compared_in_every_layout() {
     let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
-    for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
+    for (number, packed) in DEFAULT_LAYOUTS.into_iter().chain(OTHER_LAYOUTS).enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
             // Only the second shape is read in several requests.
             if other != 1 && !is_tried(number + other, 2) {
@@ -251,7 +252,7 @@ fn bit_orders_make_no_difference() {
     let [usual, turned] =
         ["low-first", "high-first"].map(|order| Packed { dtype: "f4e2m1", bits: 4, order });
     let mut one = usual.noise(&[6, 9]);
-    for (changed, said) in [
+    for (changed, output) in [
         (None, "equal\n"),
         (Some(31), "\"x\" and \"b\": 1 of 54 elements differs, at [3, 4]: 1.0 and 1.5\n"),
     ] {
@@ -267,7 +268,7 @@ fn bit_orders_make_no_difference() {
         dir.write("b.bin", &turned.pack(&other));
         let hints = "--dtype f4e2m1 --shape 6,9 --bit-order high-first";
         let run = dir.run(&format!("cmp a.safetensors b.bin {hints}"));
-        assert_eq!(run.text(), said, "{run:?}");
+        assert_eq!(run.text(), output, "{run:?}");
         let run = dir.run(&format!("cmp b.bin a.safetensors -q {hints}"));
         assert_eq!((run.code, run.stdout), (Some(i32::from(changed.is_some())), Vec::new()));
     }
@@ -276,7 +277,7 @@ fn bit_orders_make_no_difference() {
 /// The tests of trundle-formats have the texts of all types.
 #[test]
 fn bits_are_compared_and_values_printed_by_type() {
-    for (descr, one, other, said) in [
+    for (descr, one, other, values) in [
         ("'<f4'", 1.5f32.to_le_bytes().to_vec(), 2.5f32.to_le_bytes().to_vec(), "1.5 and 2.5"),
         ("'<f8'", 0f64.to_le_bytes().to_vec(), (-0f64).to_le_bytes().to_vec(), "0.0 and -0.0"),
         (
@@ -296,7 +297,7 @@ fn bits_are_compared_and_values_printed_by_type() {
         let (a, b) = (tensor(&one), tensor(&other));
         let dir = Workdir::with(&[("a.npy", &a), ("b.npy", &b)]);
         let run = dir.run("cmp a.npy b.npy");
-        let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {said}\n");
+        let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {values}\n");
         assert_eq!((run.text(), run.code), (line, Some(1)), "{descr}");
         assert_eq!(dir.run("cmp a.npy a.npy").done().text(), "equal\n", "{descr}");
     }
@@ -331,10 +332,10 @@ fn tensors_are_matched_by_name_and_missing_ones_are_listed() {
     tensors[0].shape = &[48];
     dir.write("other.safetensors", &named(&tensors));
     let run = dir.run("cmp one.npz other.safetensors");
-    let said = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
+    let output = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
                 \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
                 \"d\": only in other.safetensors\n";
-    assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
+    assert_eq!((run.text(), run.code), (output.to_owned(), Some(1)), "{run:?}");
     let report = dir.run("cmp one.npz other.safetensors --json");
     assert_eq!(report.code, Some(1));
     let mut report = report.json();
@@ -391,12 +392,12 @@ fn types_that_differ_are_reported() {
     dir.write("i.npy", &of("'<i4'", 4).file(PLAIN));
     dir.write("v.npy", &of("'|V4'", 4).file(PLAIN));
     dir.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
-    for (files, said) in [
+    for (files, output) in [
         (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] differs from i32 [6]\n"),
         (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] differs from [('a', '<i4')] [6]\n"),
     ] {
         let run = dir.run(&format!("cmp {} {}", files[0], files[1]));
-        assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
+        assert_eq!((run.text(), run.code), (output.to_owned(), Some(1)), "{run:?}");
     }
     // A type that .npy does not have.
     let bits = Tensor::noise("'<u2'", 2, &[6]);

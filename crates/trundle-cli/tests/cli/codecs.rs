@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::{self, Tensor};
-use crate::zarr::written;
+use crate::zarr::read_metadata;
 
 fn with_tensor(shape: &[usize]) -> Workdir {
     let dir = Workdir::new();
@@ -18,7 +18,7 @@ fn with_tensor(shape: &[usize]) -> Workdir {
 
 /// Codecs of an array, or of its chunks in shards.
 fn codecs(dir: &Workdir, path: &str) -> Value {
-    let metadata = written(dir, path);
+    let metadata = read_metadata(dir, path);
     let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
     if sharding.is_null() { metadata["codecs"].clone() } else { sharding.clone() }
 }
@@ -27,12 +27,12 @@ fn bytes() -> Value {
     json!({ "name": "bytes", "configuration": { "endian": "little" } })
 }
 
-const TURN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
+const CHAIN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
 
 #[test]
 fn requested_codecs_are_used_and_kept_by_later_commands() {
     let dir = with_tensor(&[9, 10, 11]);
-    dir.run(&format!("apply x.npy '{TURN}' -o expected.npy --row-major")).done();
+    dir.run(&format!("apply x.npy '{CHAIN}' -o expected.npy --row-major")).done();
     let zstd = |level: i32, checksum: bool| json!({ "name": "zstd", "configuration": { "level": level, "checksum": checksum } });
     let gzip = |level: u8| json!({ "name": "gzip", "configuration": { "level": level } });
     let blosc = |cname: &str, clevel: u8, shuffle: &str, blocksize: usize, typesize: usize| {
@@ -62,7 +62,7 @@ fn requested_codecs_are_used_and_kept_by_later_commands() {
             let made = dir.run("info x.zarr --json").done().json();
             let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
             assert!(name.starts_with(codec), "{name}");
-            dir.run(&format!("apply x.zarr '{TURN}' -o y.zarr --force --verify")).done();
+            dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr --force --verify")).done();
             assert_eq!(codecs(&dir, "y.zarr"), of_chunk, "{codec}");
             let made = dir.run("info y.zarr --json").done().json();
             let sharded = cut.contains("--shards");

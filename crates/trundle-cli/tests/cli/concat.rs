@@ -40,7 +40,7 @@ fn layer(part: &Tensor, axis: usize) -> Tensor {
 
 /// Runs a command and reads its output.
 #[track_caller]
-fn made(dir: &Workdir, words: &str) -> Tensor {
+fn output_of(dir: &Workdir, words: &str) -> Tensor {
     dir.run(&format!("{words} -o out.npy --force -q")).done();
     Tensor::read(&dir.read("out.npy"), 4)
 }
@@ -62,7 +62,7 @@ fn tensors_follow_each_other_along_every_axis() {
                 let words = format!(
                     "concat a.npy b.npy none.npy a.npy a.npy --axis {axis} --max-mem {memory} --verify"
                 );
-                assert!(made(&dir, &words) == expected, "{words}");
+                assert!(output_of(&dir, &words) == expected, "{words}");
             }
         }
     }
@@ -79,12 +79,12 @@ fn tensors_follow_each_other_along_a_new_axis() {
         for memory in ["64M", "4K"] {
             let words =
                 format!("stack a.npy b.npy a.npy --axis {axis} --max-mem {memory} --verify");
-            assert!(made(&dir, &words) == expected, "{words}");
+            assert!(output_of(&dir, &words) == expected, "{words}");
         }
     }
     let scalars = [part(1, &[]), part(2, &[])];
     let dir = Workdir::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
-    let row = made(&dir, "stack a.npy b.npy --axis -1");
+    let row = output_of(&dir, "stack a.npy b.npy --axis -1");
     assert_eq!(
         (&row.shape[..], row.bytes),
         (&[2][..], [&*scalars[0].bytes, &scalars[1].bytes].concat())
@@ -99,16 +99,16 @@ fn inputs_may_have_different_byte_orders() {
         let big =
             Tensor { descr: format!("'>{kind}'"), bytes: swapped.collect(), ..little.clone() };
         let dir = Workdir::with(&[("a.npy", &little), ("b.npy", &big)]);
-        let made = |words: &str| {
+        let output_of = |words: &str| {
             dir.run(&format!("{words} -o out.npy --force -q")).done();
             Tensor::read(&dir.read("out.npy"), width)
         };
         for files in ["a.npy b.npy", "b.npy a.npy"] {
-            let out = made(&format!("concat {files} --axis 1 --verify"));
+            let out = output_of(&format!("concat {files} --axis 1 --verify"));
             assert!(out == joined(&[&little, &little], 1), "{kind}, {files}");
         }
         // All inputs have the same byte order.
-        assert_eq!(made("concat b.npy b.npy --axis 0"), joined(&[&big, &big], 0));
+        assert_eq!(output_of("concat b.npy b.npy --axis 0"), joined(&[&big, &big], 0));
     }
 }
 
@@ -214,7 +214,7 @@ fn raw_inputs_may_have_different_lengths() {
 #[test]
 fn stores_are_joined_along_a_named_axis() {
     use crate::names::write_array;
-    use crate::zarr::{write_group, written};
+    use crate::zarr::{read_metadata, write_group};
 
     let dir = Workdir::new();
     let wind: [(&str, &[usize], &[&str]); 4] = [
@@ -255,11 +255,11 @@ fn stores_are_joined_along_a_named_axis() {
         assert_eq!(cmp.text(), "equal\n", "{name}");
     }
     // Metadata comes from the first store.
-    let both = written(&dir, "both.zarr/wind");
+    let both = read_metadata(&dir, "both.zarr/wind");
     assert_eq!(both["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
     assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
-    assert_eq!(both["codecs"], written(&dir, "a.zarr/wind")["codecs"]);
-    assert_eq!(written(&dir, "both.zarr")["attributes"]["title"], "a.zarr");
+    assert_eq!(both["codecs"], read_metadata(&dir, "a.zarr/wind")["codecs"]);
+    assert_eq!(read_metadata(&dir, "both.zarr")["attributes"]["title"], "a.zarr");
     let plan = "plan concat a.zarr b.zarr --dim time";
     let plan = dir.run(&plan).done().text();
     assert!(
@@ -270,21 +270,21 @@ fn stores_are_joined_along_a_named_axis() {
 
     // An output that replaces an input, another format, and inputs with different axis names.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
-    assert_eq!(written(&dir, "both.zarr/time")["shape"], serde_json::json!([15]));
+    assert_eq!(read_metadata(&dir, "both.zarr/time")["shape"], serde_json::json!([15]));
     dir.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
-    let lons = written(&dir, "lons.zarr/lon");
+    let lons = read_metadata(&dir, "lons.zarr/lon");
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
     dir.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
-    let mut time = written(&dir, "b.zarr/time");
+    let mut time = read_metadata(&dir, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     for command in ["", "plan "] {
         let run = dir.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
-        let said = "attributes that give the elements their meaning differ:\n";
-        run.refused(3, &format!("{said}[..]{line}[..]{hint}"));
+        let message = "attributes that give the elements their meaning differ:\n";
+        run.refused(3, &format!("{message}[..]{line}[..]{hint}"));
     }
     let ignoring = "--ignore-attrs scale_factor,units";
     let run = concat("a.zarr b.zarr", &format!("-o units.zarr -q {ignoring}")).done();
@@ -299,7 +299,7 @@ fn stores_are_joined_along_a_named_axis() {
     std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     write_array(&dir.path("b.zarr"), "lat", &[5], &["lon"]);
     concat("a.zarr b.zarr", "-o names.zarr").done();
-    assert_eq!(written(&dir, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
+    assert_eq!(read_metadata(&dir, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
     std::fs::remove_dir_all(dir.path("b.zarr/lat/c")).unwrap();
     let words = "b.zarr: \"lat\" differs from a.zarr and does not have the joined axis";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
@@ -339,11 +339,11 @@ fn interrupted_work_is_resumed() {
     use crate::resumable_move::ResumableMove;
 
     let work = ResumableMove::new("concat x.npy x.npy -o y.npy --axis 1");
-    work.begun_and_killed("--verify");
+    work.start_and_kill("--verify");
     let mut command = work.command("--verify --resume --json");
     let report = Run::of(&mut command).done().json();
     assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
-    work.is_done();
+    work.assert_done();
 }
 
 /// Pads every axis with copies of one element.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::npy::{self, PLAIN, Style, Tensor};
-use crate::packed::USUAL;
+use crate::packed::DEFAULT_LAYOUTS;
 use crate::refusals::{refused, refused_as_listed};
 use crate::safetensors::{Named, file};
 use crate::{Workdir, is_tried, npz};
@@ -38,9 +38,9 @@ fn elements(dir: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8>
 }
 
 fn is_stored(file: &[u8], tensor: &Tensor, fortran: bool) -> bool {
-    let said = if fortran { "'fortran_order': True" } else { "'fortran_order': False" };
+    let order = if fortran { "'fortran_order': True" } else { "'fortran_order': False" };
     let header = String::from_utf8_lossy(&file[..128.min(file.len())]).into_owned();
-    Tensor::read(file, tensor.width) == *tensor && header.contains(said)
+    Tensor::read(file, tensor.width) == *tensor && header.contains(order)
 }
 
 fn hints(name: &str, shape: &[usize]) -> String {
@@ -101,8 +101,8 @@ fn column_major_order_is_kept_if_the_format_can_state_it() {
     }
     let order =
         |name: &str| dir.run(&format!("info {name} --json")).done().json()["tensors"][0].clone();
-    for (name, said) in [("x.npy", "F"), ("x.npz", "F"), ("y.npy", "C")] {
-        assert_eq!(order(name)["order"], said, "{name}");
+    for (name, expected) in [("x.npy", "F"), ("x.npz", "F"), ("y.npy", "C")] {
+        assert_eq!(order(name)["order"], expected, "{name}");
         assert_eq!(order(name)["descr"], "'>f4'", "{name}");
     }
     let report = dir.run("convert f.npy -o z.npy --json").done().json();
@@ -150,7 +150,7 @@ fn several_tensors_keep_names_order_and_metadata() {
 
 #[test]
 fn packed_elements_and_streams_are_converted() {
-    for packed in USUAL {
+    for packed in DEFAULT_LAYOUTS {
         let dir = Workdir::new();
         let bytes = packed.pack(&packed.noise(&[5, 7]));
         dir.write("x.bin", &bytes);

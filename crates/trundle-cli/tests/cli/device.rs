@@ -228,14 +228,14 @@ mod with_gpus {
         let threads = "bench 'planned flip' --threads 1";
         let pages = "bench 'planned flip' --large-pages";
         let before = dir.contents();
-        for (command, said) in [
+        for (command, message) in [
             (tasks, "--json lists the launches"),
             (threads, "--threads and --large-pages work with --device cpu only"),
             (pages, "--threads and --large-pages work with --device cpu only"),
         ] {
             let Some(run) = emulated(&dir, command) else { return };
             assert_eq!((run.code, &run.stdout[..]), (Some(2), &b""[..]), "{}", run.stderr);
-            assert!(run.stderr.contains(said), "{}", run.stderr);
+            assert!(run.stderr.contains(message), "{}", run.stderr);
         }
         assert_eq!(dir.contents(), before);
     }

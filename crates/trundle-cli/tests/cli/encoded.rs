@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::{self, Tensor};
-use crate::zarr::{write_group, written};
+use crate::zarr::{read_metadata, write_group};
 
 /// A u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], perhaps in shards. The store's metadata has a
 /// wrong compression level, so that encoding a chunk again changes its bytes.
@@ -22,13 +22,13 @@ fn with_store(shape: &[usize], shards: &str) -> Workdir {
     dir
 }
 
-fn count(dir: &Workdir, chain: &str, args: &str) -> Value {
+fn copied_chunks(dir: &Workdir, chain: &str, args: &str) -> Value {
     let plan = format!("plan apply x.zarr '{chain}' -o new.zarr --json {args}");
     dir.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
 /// Compares the result of a chain on the store with that on the .npy file.
-fn moved(dir: &Workdir, chain: &str, args: &str) {
+fn assert_moves_like_npy(dir: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(dir.path("y.zarr"));
     dir.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();
     dir.run(&format!("apply x.zarr '{chain}' -o y.zarr {args}")).done();
@@ -47,9 +47,9 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         // Chunks have size 1 along the first axis, which may move anywhere.
         ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
     ] {
-        assert_eq!(count(&dir, chain, ""), json!(chunks), "{chain}");
+        assert_eq!(copied_chunks(&dir, chain, ""), json!(chunks), "{chain}");
         for verify in ["--verify", ""] {
-            moved(&dir, chain, verify);
+            assert_moves_like_npy(&dir, chain, verify);
             let chunk = |store: &str, index: &str| dir.read(&format!("{store}/c/{index}"));
             assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
         }
@@ -75,32 +75,32 @@ fn chunks_that_change_are_decoded() {
         ("roll(shift=2, axes=0)", "--chunks 1,4,6"),
         ("roll(shift=2, axes=0)", "--shards 2,4,3"),
     ] {
-        assert_eq!(count(&dir, chain, args), Value::Null, "{chain} {args:?}");
-        moved(&dir, chain, &format!("{args} --verify"));
+        assert_eq!(copied_chunks(&dir, chain, args), Value::Null, "{chain} {args:?}");
+        assert_moves_like_npy(&dir, chain, &format!("{args} --verify"));
     }
     // Outputs are little-endian, so big-endian elements are decoded.
-    let metadata = written(&dir, "x.zarr");
+    let metadata = read_metadata(&dir, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["endian"] = json!("big");
     dir.write("x.zarr/zarr.json", other.to_string().as_bytes());
-    assert_eq!(count(&dir, "flip(axes=0)", ""), Value::Null);
+    assert_eq!(copied_chunks(&dir, "flip(axes=0)", ""), Value::Null);
 }
 
 #[test]
 fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     let dir = with_store(&[6, 10, 9], "--shards 2,4,9");
-    assert_eq!(count(&dir, "roll(shift=2, axes=0)", ""), json!(9));
-    moved(&dir, "roll(shift=2, axes=0)", "--verify");
+    assert_eq!(copied_chunks(&dir, "roll(shift=2, axes=0)", ""), json!(9));
+    assert_moves_like_npy(&dir, "roll(shift=2, axes=0)", "--verify");
     assert_eq!(dir.read("x.zarr/c/0/1/0"), dir.read("y.zarr/c/1/1/0"));
     // The shift is half the size of a shard.
-    assert_eq!(count(&dir, "roll(shift=1, axes=0)", ""), Value::Null);
-    moved(&dir, "roll(shift=1, axes=0)", "--verify");
+    assert_eq!(copied_chunks(&dir, "roll(shift=1, axes=0)", ""), Value::Null);
+    assert_moves_like_npy(&dir, "roll(shift=1, axes=0)", "--verify");
     // Outputs have the shard index at the end.
-    let metadata = written(&dir, "x.zarr");
+    let metadata = read_metadata(&dir, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["index_location"] = json!("start");
     dir.write("x.zarr/zarr.json", other.to_string().as_bytes());
-    assert_eq!(count(&dir, "roll(shift=2, axes=0)", ""), Value::Null);
+    assert_eq!(copied_chunks(&dir, "roll(shift=2, axes=0)", ""), Value::Null);
     dir.write("x.zarr/zarr.json", metadata.to_string().as_bytes());
 
     fs::remove_file(dir.path("x.zarr/c/2/0/0")).unwrap();
@@ -167,7 +167,7 @@ fn many_small_chunks_are_copied_whatever_the_memory() {
 fn metadata_only_changes_the_axis_order_without_decoding() {
     let dir = with_store(&[5, 10, 9], "");
     let only = "--metadata-only";
-    let codecs = |store: &str| written(&dir, store)["codecs"].clone();
+    let codecs = |store: &str| read_metadata(&dir, store)["codecs"].clone();
     for (chain, order, from, to) in [
         ("transpose(0, 2, 1)", json!([0, 2, 1]), "4/2/1", "4/1/2"),
         ("transpose(2, 1, 0)", json!([2, 1, 0]), "4/2/1", "1/2/4"),
@@ -178,9 +178,9 @@ fn metadata_only_changes_the_axis_order_without_decoding() {
         // The order of axes within chunks changes only with --metadata-only, because readers must then
         // transpose every chunk.
         let expected = if order.is_null() { json!(45) } else { Value::Null };
-        assert_eq!(count(&dir, chain, ""), expected, "{chain}");
-        assert_eq!(count(&dir, chain, only), json!(45), "{chain}");
-        moved(&dir, chain, &format!("{only} --verify"));
+        assert_eq!(copied_chunks(&dir, chain, ""), expected, "{chain}");
+        assert_eq!(copied_chunks(&dir, chain, only), json!(45), "{chain}");
+        assert_moves_like_npy(&dir, chain, &format!("{only} --verify"));
         let found = codecs("y.zarr")[0].clone();
         match &order {
             Value::Null => assert_eq!(found["name"], "bytes", "{chain}"),
@@ -190,7 +190,7 @@ fn metadata_only_changes_the_axis_order_without_decoding() {
         assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
     }
     // Moving it again restores the order.
-    moved(&dir, "transpose(2, 1, 0)", only);
+    assert_moves_like_npy(&dir, "transpose(2, 1, 0)", only);
     let info = dir.run("info y.zarr --json").done().json();
     assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
     dir.run("info y.zarr").done().prints("chunks of [3, 4, 1] with axes in order [2, 1, 0], codec");
@@ -244,7 +244,7 @@ fn metadata_only_refuses_operations_that_need_decoding() {
 #[test]
 fn metadata_only_handles_long_chunks_and_empty_arrays() {
     let dir = with_store(&[5, 10, 9], "");
-    let text = written(&dir, "x.zarr");
+    let text = read_metadata(&dir, "x.zarr");
     for (shape, chunk) in [([5, 3, 9], [1, 4, 3]), ([0, 10, 9], [1, 4, 3])] {
         let mut other = text.clone();
         other["shape"] = json!(shape);
@@ -257,7 +257,7 @@ fn metadata_only_handles_long_chunks_and_empty_arrays() {
             dir.run(&format!("apply y.zarr 'transpose({order})' -o z.npy --force")).done();
             dir.run("cmp x.zarr z.npy").done();
         }
-        let found = &written(&dir, "y.zarr")["chunk_grid"]["configuration"]["chunk_shape"];
+        let found = &read_metadata(&dir, "y.zarr")["chunk_grid"]["configuration"]["chunk_shape"];
         assert!(shape[0] == 0 || found == &json!([3, 4, 1]), "{found}");
     }
 }

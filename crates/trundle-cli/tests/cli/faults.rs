@@ -44,7 +44,7 @@ fn a_write_beyond_the_file_size_limit_leaves_no_files() {
 #[test]
 fn a_run_that_cannot_be_resumed_does_not_suggest_it() {
     let work = ResumableMove::new(ONE_PASS);
-    let child = work.begun_and_stopped("");
+    let child = work.start_and_suspend("");
     let source = File::options().write(true).open(work.dir.path("x.npy")).unwrap();
     source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     signal(Signal::CONT, &child);
@@ -61,15 +61,15 @@ fn a_result_is_kept_and_reported_if_its_path_is_taken() {
         ("", "y.npy: already exists", |path| fs::write(path, "mine").unwrap()),
         ("--force", "y.npy: is a folder", |path| fs::create_dir(path).unwrap()),
     ];
-    for (more, said, take) in takes {
+    for (more, message, take) in takes {
         let work = ResumableMove::new(TWO_PASSES);
-        let child = work.begun_and_stopped(more);
+        let child = work.start_and_suspend(more);
         let path = work.dir.path("y.npy");
         take(&path);
         signal(Signal::CONT, &child);
         let run = Run::awaited(child);
         assert_eq!(run.code, Some(2), "{run:?}");
-        assert!(run.stderr.contains(said) && !run.stderr.contains("--resume"), "{run:?}");
+        assert!(run.stderr.contains(message) && !run.stderr.contains("--resume"), "{run:?}");
         let names = work.dir.names();
         assert_eq!((names.len(), &names[1][..], &names[2][..]), (3, "x.npy", "y.npy"));
         assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
@@ -86,7 +86,7 @@ fn a_result_is_kept_and_reported_if_its_path_is_taken() {
         assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
         assert_eq!(left.as_array().unwrap().len(), 1);
         work.dir.run("clean --force").done();
-        work.is_done();
+        work.assert_done();
     }
 }
 
@@ -106,7 +106,7 @@ fn only_one_process_writes_an_output() {
         work.dir.run(&other).refused(1, "y.npy: is being written by another process");
     }
     Run::awaited(child).done();
-    work.is_done();
+    work.assert_done();
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn errors_of_the_temporary_folder_name_the_folder() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
     let run = Run::of(dir.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
-    let said = "error: none: cannot write a temporary file (TMPDIR can name another \
+    let message = "error: none: cannot write a temporary file (TMPDIR can name another \
                 folder): the folder does not exist\n";
-    assert_eq!(run.stderr, said);
+    assert_eq!(run.stderr, message);
     // The limit acts like a full disk.
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
     let mut command = Command::new("bash");

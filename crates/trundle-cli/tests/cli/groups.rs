@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Workdir;
 use crate::npy::Tensor;
-use crate::zarr::{write_group, write_store, written};
+use crate::zarr::{read_metadata, write_group, write_store};
 
 /// Three arrays in nested groups with attributes.
 fn with_groups() -> Workdir {
@@ -28,17 +28,18 @@ fn group_attributes_are_kept_except_outdated_axis_orders() {
     let dir = with_groups();
     dir.run("roll g.zarr --shift 1 --axes 0 -o same.zarr").done();
     for path in ["", "sea", "sea/deep", "notes"] {
-        let of = |store: &str| written(&dir, &format!("{store}/{path}"))["attributes"].clone();
+        let of =
+            |store: &str| read_metadata(&dir, &format!("{store}/{path}"))["attributes"].clone();
         assert_eq!(of("same.zarr"), of("g.zarr"), "{path}");
     }
     let run = dir.run("transpose g.zarr -o turned.zarr --quiet").done();
     run.says("left out: sea/multiscales");
-    assert_eq!(written(&dir, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
+    assert_eq!(read_metadata(&dir, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
     dir.run("convert g.zarr -o t.safetensors").done();
     dir.run("convert t.safetensors -o back.zarr").done();
-    assert_eq!(written(&dir, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
+    assert_eq!(read_metadata(&dir, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
     dir.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
-    assert_eq!(written(&dir, "some.zarr/sea")["attributes"]["salt"], "much");
+    assert_eq!(read_metadata(&dir, "some.zarr/sea")["attributes"]["salt"], "much");
     assert!(!dir.path("some.zarr/sea/deep").exists());
 }
 
@@ -46,17 +47,17 @@ fn group_attributes_are_kept_except_outdated_axis_orders() {
 fn consolidated_metadata_lists_all_members_of_a_group() {
     let dir = with_groups();
     dir.run("flip g.zarr --axes 0 -o y.zarr").done();
-    let list = &written(&dir, "y.zarr")["consolidated_metadata"];
+    let list = &read_metadata(&dir, "y.zarr")["consolidated_metadata"];
     assert_eq!((&list["kind"], &list["must_understand"]), (&json!("inline"), &json!(false)));
     let paths: Vec<&String> = list["metadata"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["notes", "sea", "top", "sea/deep", "sea/heat", "sea/deep/salt"]);
     for path in paths {
-        let own = written(&dir, &format!("y.zarr/{path}"));
+        let own = read_metadata(&dir, &format!("y.zarr/{path}"));
         assert_eq!(list["metadata"][path], own, "{path}");
     }
     // A single array has no consolidated metadata.
     dir.run("flip y.zarr/top --axes 0 -o z.zarr").done();
-    assert!(written(&dir, "z.zarr")["consolidated_metadata"].is_null());
+    assert!(read_metadata(&dir, "z.zarr")["consolidated_metadata"].is_null());
     // It is not trusted: here it lists an array that has been removed.
     fs::remove_dir_all(dir.path("y.zarr/top")).unwrap();
     let info = dir.run("info y.zarr").done().text();
@@ -69,7 +70,7 @@ fn group_of_one() -> Workdir {
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     write_store(&dir.path("g.zarr/t2m"), &tensor, &[2, 3], |_| false);
     write_group(&dir.path("g.zarr"), &json!({ "title": "group" }));
-    let mut array = written(&dir, "g.zarr/t2m");
+    let mut array = read_metadata(&dir, "g.zarr/t2m");
     array["attributes"] = json!({ "title": "array", "units": "K" });
     array["dimension_names"] = json!(["lat", "lon"]);
     array["fill_value"] = 7.into();
@@ -91,29 +92,29 @@ fn a_group_of_one_array_stays_a_group() {
         #[cfg(feature = "hdf5")]
         dir.run("convert g.zarr -o g.h5 --force").done();
         dir.run(&format!("{args} -o {out}")).done();
-        assert_eq!(written(&dir, out)["attributes"], json!({ "title": "group" }), "{out}");
-        let array = written(&dir, &format!("{out}/t2m"));
+        assert_eq!(read_metadata(&dir, out)["attributes"], json!({ "title": "group" }), "{out}");
+        let array = read_metadata(&dir, &format!("{out}/t2m"));
         assert_eq!(array["attributes"], json!({ "title": "array", "units": "K" }), "{out}");
         assert_eq!(array["dimension_names"], json!(["lat", "lon"]));
         assert_eq!(array["fill_value"], json!(7));
     }
     let empty = "lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])";
     dir.run(&format!("apply g.zarr '{empty}' -o empty.zarr")).done();
-    let array = written(&dir, "empty.zarr/t2m");
+    let array = read_metadata(&dir, "empty.zarr/t2m");
     assert_eq!(array["shape"], json!([6, 0]));
     assert_eq!(array["dimension_names"], json!(["lon", "lat"]));
     // A single array keeps this form. In HDF5, its attributes become those of the dataset.
     dir.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
-        written(&dir, "array.zarr")["attributes"],
+        read_metadata(&dir, "array.zarr")["attributes"],
         json!({ "title": "array", "units": "K" })
     );
     #[cfg(feature = "hdf5")]
     {
         dir.run("convert array.zarr -o array.h5").done();
         dir.run("convert array.h5 -o back.zarr").done();
-        assert_eq!(written(&dir, "back.zarr")["attributes"], json!({}));
-        let attributes = &written(&dir, "back.zarr/array")["attributes"];
+        assert_eq!(read_metadata(&dir, "back.zarr")["attributes"], json!({}));
+        let attributes = &read_metadata(&dir, "back.zarr/array")["attributes"];
         assert_eq!(attributes, &json!({ "title": "array", "units": "K" }));
     }
 }
@@ -179,7 +180,7 @@ fn fill_values_of_version_2_become_attributes_in_version_3() {
         dir.write("x.zarr/.zattrs", attributes.to_string().as_bytes());
         dir.run("convert x.zarr -o y.zarr").done();
         assert_eq!(
-            written(&dir, "y.zarr")["attributes"]["_FillValue"],
+            read_metadata(&dir, "y.zarr")["attributes"]["_FillValue"],
             mask,
             "{dtype} {fill} {attributes}"
         );
@@ -198,7 +199,7 @@ fn ome_ngff_0_3_metadata_is_kept_with_a_warning() {
     dir.run("flip i.zarr --axes 0 -o o.zarr --quiet")
         .done()
         .says("OME-NGFF before 0.4 is not valid in a Zarr store of version 3: multiscales");
-    assert_eq!(written(&dir, "o.zarr")["attributes"], image);
+    assert_eq!(read_metadata(&dir, "o.zarr")["attributes"], image);
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn numbers_that_json_lacks_are_kept_by_every_format() {
     dir.write("g.zarr/zarr.json", group(text).as_bytes());
     fs::create_dir(dir.path("g.zarr/h")).unwrap();
     dir.write("g.zarr/h/zarr.json", group(nested).as_bytes());
-    let mut array = written(&dir, "g.zarr/x");
+    let mut array = read_metadata(&dir, "g.zarr/x");
     array["attributes"] = json!("A");
     dir.write("g.zarr/x/zarr.json", array.to_string().replace("\"A\"", text).as_bytes());
     let is_in = |path: &str, attributes: &str| {

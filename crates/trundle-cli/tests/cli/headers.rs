@@ -151,13 +151,13 @@ fn moves_from_read_only_formats_equal_moves_from_npy() {
         {
             let axes: Vec<String> = (0..shape.len()).rev().map(|axis| axis.to_string()).collect();
             let chain = chain.replace("axes=-1", &axes.join(","));
-            for like in ["x", "f"] {
-                let args = format!("apply {like}.npy '{chain}' -o expected-{like}.npy");
+            for stem in ["x", "f"] {
+                let args = format!("apply {stem}.npy '{chain}' -o expected-{stem}.npy");
                 dir.run(&format!("{args} --force --row-major")).done();
             }
             for name in ["x.nrrd", "g.nrrd", "x.nhdr", "x.nii", "x.nii.gz", "f.gguf"] {
-                let like = if name == "f.gguf" { "f" } else { "x" };
-                let expected = dir.read(&format!("expected-{like}.npy"));
+                let stem = if name == "f.gguf" { "f" } else { "x" };
+                let expected = dir.read(&format!("expected-{stem}.npy"));
                 for memory in ["8K", "64M"] {
                     let to = "-o out.npy --force --row-major --verify";
                     dir.run(&format!("apply {name} '{chain}' --max-mem {memory} {to}")).done();

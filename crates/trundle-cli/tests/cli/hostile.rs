@@ -16,7 +16,7 @@ fn path(ending: &str) -> String {
     format!("{PATH}{ending}")
 }
 
-fn is_steering(character: char) -> bool {
+fn is_control_or_invisible(character: char) -> bool {
     let code = u32::from(character);
     code < 0x20 && character != '\n'
         || (0x7f..0xa0).contains(&code)
@@ -27,21 +27,21 @@ fn is_steering(character: char) -> bool {
         || code == 0xfeff
 }
 
-/// Returns what is wrong, if anything. If `tells`, the output must contain the hostile name.
-fn fault(run: &Run, tells: bool) -> Option<String> {
-    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
-    let fault = if said.contains(is_steering) {
+/// Returns what is wrong, if anything. If `must_name`, the output must contain the hostile name.
+fn fault(run: &Run, must_name: bool) -> Option<String> {
+    let output = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+    let fault = if output.contains(is_control_or_invisible) {
         "steers the terminal"
-    } else if said.lines().any(|line| line.starts_with("error: forged")) {
+    } else if output.lines().any(|line| line.starts_with("error: forged")) {
         "has a line of the file's own"
-    } else if said.contains("panicked") || !matches!(run.code, Some(0..=3)) {
+    } else if output.contains("panicked") || !matches!(run.code, Some(0..=3)) {
         "has crashed"
-    } else if tells && !said.contains("forged") {
+    } else if must_name && !output.contains("forged") {
         "names nothing"
     } else {
         return None;
     };
-    Some(format!("{fault}: code {:?}, {said:?}", run.code))
+    Some(format!("{fault}: code {:?}, {output:?}", run.code))
 }
 
 /// A member with a pickle.
@@ -152,9 +152,9 @@ fn hostile_names_are_printed_without_control_characters() {
         None => (line, true),
     });
     let faults: Vec<String> = commands
-        .filter_map(|(args, tells)| {
+        .filter_map(|(args, must_name)| {
             let words: Vec<String> = args.list().into_iter().map(in_full).collect();
-            Some(format!("{args}: {}", fault(&dir.run(&words), tells)?))
+            Some(format!("{args}: {}", fault(&dir.run(&words), must_name)?))
         })
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -14,7 +14,7 @@ use trundle_testing::everything;
 
 use crate::npy::{PLAIN, Tensor};
 use crate::refusals::unix::is_ignored;
-use crate::resumable_move::{noted_lines, signal};
+use crate::resumable_move::{journal_lines, signal};
 use crate::safetensors::{self, Named};
 use crate::{Run, Workdir, skip};
 
@@ -48,10 +48,10 @@ fn a_store(dir: &Workdir, shape: &[usize]) {
     fs::remove_file(dir.path("p0.npy")).unwrap();
 }
 
-type Made = fn(&Workdir, &[usize]);
+type WriteInputs = fn(&Workdir, &[usize]);
 
 /// Commands, each with the function that writes the inputs.
-const CASES: &[(Made, &str)] = &[
+const CASES: &[(WriteInputs, &str)] = &[
     (one_file, "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K"),
     (
         one_file,
@@ -72,7 +72,7 @@ struct InPlace {
     replaced: &'static str,
     before: Tree,
     after: Tree,
-    takes: Duration,
+    duration: Duration,
 }
 
 impl InPlace {
@@ -82,11 +82,11 @@ impl InPlace {
         make(&dir, shape);
         let replaced = words.split(' ').nth(1).unwrap().trim_start_matches("./");
         let before = tree(&dir.path(""));
-        let (after, takes) = (Tree::new(), Duration::default());
-        let mut made = InPlace { dir, words, replaced, before, after, takes };
+        let (after, duration) = (Tree::new(), Duration::default());
+        let mut made = InPlace { dir, words, replaced, before, after, duration };
         let begin = Instant::now();
         made.run("").done();
-        made.takes = begin.elapsed();
+        made.duration = begin.elapsed();
         made.after = tree(&made.dir.path(""));
         assert!(made.before != made.after, "{words}");
         made
@@ -123,13 +123,13 @@ impl InPlace {
     }
 
     fn is_refused(&self, run: &Run) -> bool {
-        let said = "nothing to resume, and the output is the input, which an earlier run may have \
+        let message = "nothing to resume, and the output is the input, which an earlier run may have \
                     moved already\nhint: check the file, then run again without --resume";
         let is_changed = run.stderr.contains("cannot resume: a source has changed since");
-        run.code == Some(3) && (run.stderr.contains(said) || is_changed)
+        run.code == Some(3) && (run.stderr.contains(message) || is_changed)
     }
 
-    fn is_as_in(&self, now: &Tree, other: &Tree) -> bool {
+    fn has_same_output(&self, now: &Tree, other: &Tree) -> bool {
         let own = |tree: &Tree| -> Tree {
             let files = tree.iter().filter(|(name, _)| name.starts_with(self.replaced));
             files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
@@ -181,7 +181,7 @@ struct Counts {
     ended: u32,
     resumed: u32,
     /// The journal had no progress, so the source was unchanged and the run started over.
-    anew: u32,
+    restarted: u32,
     /// Refused; the input is unchanged.
     refused_before: u32,
     /// Refused; the input has been replaced.
@@ -192,7 +192,7 @@ struct Counts {
 /// random point after the renaming, and 4 for a point near the end.
 fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
     let (begin, inode) = (Instant::now(), work.inode());
-    let is_noted = || noted_lines(&work.dir.path("")) >= 2;
+    let has_progress = || journal_lines(&work.dir.path("")) >= 2;
     let mut until = |reached: &dyn Fn() -> bool| {
         while !reached() && child.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < Duration::from_secs(120), "waited for too long");
@@ -200,14 +200,14 @@ fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
         }
     };
     match moment {
-        0 => sleep(work.takes.mul_f64(chance)),
-        1 => until(&is_noted),
+        0 => sleep(work.duration.mul_f64(chance)),
+        1 => until(&has_progress),
         2 => until(&|| work.inode() != inode),
         3 => {
             until(&|| work.inode() != inode);
             sleep(Duration::from_secs_f64(0.1 * chance));
         }
-        _ => sleep(work.takes.mul_f64(0.8 + 0.3 * chance)),
+        _ => sleep(work.duration.mul_f64(0.8 + 0.3 * chance)),
     }
 }
 
@@ -259,12 +259,12 @@ fn a_killed_in_place_run_moves_elements_once_or_is_refused() {
             assert!(ended.code.is_none(), "{case}");
             match again.json()["resumed"] == true {
                 true => counts.resumed += 1,
-                false => counts.anew += 1,
+                false => counts.restarted += 1,
             }
         } else {
             assert!(work.is_refused(&again), "{case}");
             assert!(now == left, "{case}");
-            if work.is_as_in(&now, &work.before) {
+            if work.has_same_output(&now, &work.before) {
                 counts.refused_before += 1;
                 work.run("").done();
             } else {

@@ -279,9 +279,10 @@ fn threads_come_from_the_argument_or_the_environment() {
     assert_eq!(threads("2", ""), 2);
     assert_eq!(threads("2", "--threads 1"), 1);
     assert_eq!(threads("1", "--threads 2"), 2);
-    for (wrong, said) in [("0", "at least 1"), ("many", "at least 1"), ("9999", "at most 4096")] {
+    for (wrong, message) in [("0", "at least 1"), ("many", "at least 1"), ("9999", "at most 4096")]
+    {
         let args = "plan transpose x.npy";
-        Run::of(dir.command(&args).env("TRUNDLE_NUM_THREADS", wrong)).refused(2, said);
+        Run::of(dir.command(&args).env("TRUNDLE_NUM_THREADS", wrong)).refused(2, message);
     }
 }
 
@@ -328,8 +329,8 @@ fn too_little_memory_for_an_element_is_refused() {
     dir.write("wide.npy", &Tensor::noise("'|V3000'", 3000, &[2, 3]).file(PLAIN));
     let before = dir.contents();
     let refused = run("wide.npy", "4K", "");
-    let said = "of memory are needed, the limit is 4.0 KiB";
-    refused.refused(3, said);
+    let message = "of memory are needed, the limit is 4.0 KiB";
+    refused.refused(3, message);
     for size in ["0", "1", "10", "4095"] {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");
     }

@@ -246,16 +246,16 @@ impl Run {
         Run::awaited(command.spawn().unwrap())
     }
 
-    /// Waits for at most `MOST`.
+    /// Waits for at most `TIMEOUT`.
     fn awaited(child: Child) -> Run {
-        const MOST: Duration = Duration::from_secs(60);
+        const TIMEOUT: Duration = Duration::from_secs(60);
         let (id, (sender, receiver)) = (child.id(), mpsc::channel());
         thread::spawn(move || sender.send(child.wait_with_output()));
-        match receiver.recv_timeout(MOST) {
+        match receiver.recv_timeout(TIMEOUT) {
             Ok(output) => Run::from(output.unwrap()),
             Err(_) => {
                 let _ = Command::new("kill").arg(id.to_string()).status();
-                panic!("still running after {MOST:?}");
+                panic!("still running after {TIMEOUT:?}");
             }
         }
     }
@@ -266,30 +266,30 @@ impl Run {
         self
     }
 
-    /// Checks the exit code and the error message: `said` has parts of it in order, with `[..]` between them.
+    /// Checks the exit code and the error message: `message` has parts of it in order, with `[..]` between them.
     #[track_caller]
-    fn refused(&self, code: i32, said: &str) {
+    fn refused(&self, code: i32, message: &str) {
         assert_eq!(self.code, Some(code), "{self:#?}");
         assert!(!self.stderr.contains("panicked"), "{self:#?}");
-        self.says(said);
+        self.says(message);
     }
 
     /// Checks that stderr has parts of a message in order, with `[..]` between them.
     #[track_caller]
-    fn says(&self, said: &str) {
-        self.has(&self.stderr, said);
+    fn says(&self, expected: &str) {
+        self.has(&self.stderr, expected);
     }
 
     /// Checks that stdout has parts in order, with `[..]` between them.
     #[track_caller]
-    fn prints(&self, said: &str) {
-        self.has(&self.text(), said);
+    fn prints(&self, expected: &str) {
+        self.has(&self.text(), expected);
     }
 
     #[track_caller]
-    fn has(&self, text: &str, said: &str) {
+    fn has(&self, text: &str, expected: &str) {
         let mut rest = text;
-        for part in said.split("[..]") {
+        for part in expected.split("[..]") {
             let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
             rest = &rest[at + part.len()..];
         }

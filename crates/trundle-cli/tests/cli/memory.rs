@@ -23,7 +23,7 @@ fn tensor() -> Tensor {
 }
 
 /// The peak memory in KiB, if the system reports it.
-fn most_kib(child: &Child) -> Option<u64> {
+fn peak_kib(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
@@ -47,16 +47,16 @@ fn streamed_within(max_mem: &str, dir: &Workdir, input: Vec<u8>, args: &str) -> 
         let mut all = Vec::new();
         stdout.read_to_end(&mut all).map(|_| all)
     });
-    let mut most = 0;
+    let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
-        most = most.max(most_kib(&child).unwrap_or(0));
+        peak = peak.max(peak_kib(&child).unwrap_or(0));
         thread::sleep(std::time::Duration::from_millis(1));
     }
     let mut run = Run::from(child.wait_with_output().unwrap());
     let _ = writer.join().unwrap();
     run.stdout = reader.join().unwrap().unwrap();
-    let may = max_mem.strip_suffix('M').unwrap().parse::<u64>().unwrap() << 10;
-    assert!(most <= may, "{most} KiB of {may} for {args:?}");
+    let limit_kib = max_mem.strip_suffix('M').unwrap().parse::<u64>().unwrap() << 10;
+    assert!(peak <= limit_kib, "{peak} KiB of {limit_kib} for {args:?}");
     run
 }
 
@@ -199,7 +199,7 @@ fn boxes_that_fill_the_memory_leave_room_for_the_program() {
 
 /// Random chunk sizes, with at most `most` elements in a chunk.
 #[cfg(feature = "zarr")]
-fn some_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
+fn random_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
     let size = |size: &usize| 1 + size / 12 + chance(seed, size / 2);
     let mut chunks: Vec<usize> = shape.iter().map(size).collect();
     while chunks.iter().product::<usize>() > most {
@@ -237,7 +237,7 @@ fn the_memory_limit_covers_the_whole_process() {
         let source = if chance(&mut seed, 6) == 0 { "x.npy" } else { "x.zarr" };
         if source == "x.zarr" {
             let (chunks, codec) =
-                (some_chunks(&mut seed, &shape, most), CODECS[chance(&mut seed, 7)]);
+                (random_chunks(&mut seed, &shape, most), CODECS[chance(&mut seed, 7)]);
             let args = format!("convert x.npy -o {source} --force --quiet");
             let in_chunks = format!("--chunks {chunks} --codec {codec}");
             dir.run(&format!("{args} {in_chunks}")).done();
@@ -249,7 +249,7 @@ fn the_memory_limit_covers_the_whole_process() {
             chance(&mut seed, 3)
         );
         let target = if chance(&mut seed, 6) == 0 { "y.npy" } else { "y.zarr" };
-        let chunks = some_chunks(&mut seed, &out_shape, most);
+        let chunks = random_chunks(&mut seed, &out_shape, most);
         let cut = match target {
             "y.zarr" => format!("--chunks {chunks} --codec {}", CODECS[chance(&mut seed, 7)]),
             _ => String::new(),

@@ -44,7 +44,7 @@ impl Ir {
         (id, out)
     }
 
-    fn given(&mut self, name: &str, element: &str, shape: &str) -> Port {
+    fn parameter(&mut self, name: &str, element: &str, shape: &str) -> Port {
         let data = format!("shape=\"{shape}\" element_type=\"{element}\"");
         self.layer("Parameter", name, &data, &[])
     }
@@ -91,10 +91,10 @@ impl Ir {
 type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
 /// A sequence of operators on one input.
-fn write_row(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
+fn write_sequence(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
-    let mut last = ir.given(input, element, shape);
+    let mut last = ir.parameter(input, element, shape);
     for (kind, lists) in operators {
         last = ir.then(kind, last, lists);
     }
@@ -104,8 +104,8 @@ fn write_row(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: 
 const TRANSPOSE: Operator<'_> = ("Transpose", &[&[1, 0]]);
 
 /// Rolls a 2 x 3 tensor of u16 by 1 and transposes it.
-fn rolled_and_turned(dir: &Workdir, name: &str) {
-    write_row(dir, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
+fn write_rolled_transpose(dir: &Workdir, name: &str) {
+    write_sequence(dir, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
     dir.write("x.npy", &input().file(PLAIN));
 }
 
@@ -113,7 +113,7 @@ fn input() -> Tensor {
     Tensor::counting(&[2, 3])
 }
 
-fn of_bytes(shape: &[usize], bytes: &[u8]) -> Tensor {
+fn u8_tensor(shape: &[usize], bytes: &[u8]) -> Tensor {
     Tensor { descr: "'|u1'".into(), width: 1, shape: shape.to_vec(), bytes: bytes.to_vec() }
 }
 
@@ -131,7 +131,7 @@ fn run_with(dir: &Workdir, more: &str) -> Run {
 #[test]
 fn a_model_runs_in_one_pass_and_writes_its_output() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     let report = run_with(&dir, "--json --verify").done().json();
     assert_eq!(report["passes"], 1);
     assert_eq!(report["verified"], true);
@@ -144,7 +144,7 @@ fn a_model_runs_in_one_pass_and_writes_its_output() {
 #[test]
 fn inputs_may_have_another_byte_and_axis_order() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     let mut bytes = input().bytes;
     bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
     let tensor = Tensor { descr: "'>u2'".into(), bytes, ..input() };
@@ -156,8 +156,8 @@ fn inputs_may_have_another_byte_and_axis_order() {
 #[test]
 fn packed_elements_are_read_and_written_as_bytes() {
     let dir = Workdir::new();
-    write_row(&dir, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
-    let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
+    write_sequence(&dir, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
+    let packed = u8_tensor(&[3], &[0x10, 0x32, 0x54]);
     dir.write("x.npy", &packed.file(PLAIN));
     let output = &run_with(&dir, "--json").done().json()["outputs"][0];
     assert_eq!((&output["dtype"], &output["shape"]), (&"u4".into(), &[3, 2][..].into()));
@@ -169,7 +169,7 @@ fn packed_elements_are_read_and_written_as_bytes() {
 fn outputs_stay_within_their_folder() {
     for (name, file) in [("../y", ".._y.npy"), ("a/b:c", "a_b_c.npy"), ("..", "output...npy")] {
         let dir = Workdir::new();
-        rolled_and_turned(&dir, name);
+        write_rolled_transpose(&dir, name);
         let report = run_with(&dir, "--json").done().json();
         assert_eq!(report["outputs"][0]["name"], name);
         assert_eq!(report["outputs"][0]["file"], format!("out/{file}"));
@@ -180,7 +180,7 @@ fn outputs_stay_within_their_folder() {
 #[test]
 fn outputs_that_exist_stay_unless_forced() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     run_with(&dir, "").done();
     let before = dir.read("out/y.npy");
     dir.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
@@ -195,18 +195,18 @@ fn outputs_that_exist_stay_unless_forced() {
 #[test]
 fn inputs_that_do_not_fit_are_refused_and_leave_no_files() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     dir.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
-    dir.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
+    dir.write("u8.npy", &u8_tensor(&[2, 3], &[0; 6]).file(PLAIN));
     refused_as_listed(&dir, include_str!("refusals/models.txt"));
 }
 
 /// Two inputs, each concatenated with itself, then joined, rolled and transposed.
-fn joined(dir: &Workdir, element: &str, sizes: [usize; 2]) {
+fn write_joined_model(dir: &Workdir, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::default();
-    let x = ir.given("x", element, &format!("{},{}", sizes[0], sizes[1]));
+    let x = ir.parameter("x", element, &format!("{},{}", sizes[0], sizes[1]));
     let doubled = ir.joined([x, x], 0);
-    let z = ir.given("z", element, &format!("{},{}", 2 * sizes[0], sizes[1]));
+    let z = ir.parameter("z", element, &format!("{},{}", 2 * sizes[0], sizes[1]));
     let both = ir.joined([doubled, z], 1);
     let [down, right] = [sizes[0] / 3, sizes[1] + 2].map(|size| i64::try_from(size).unwrap());
     let rolled = ir.then("Roll", both, &[&[down, -right], &[0, 1]]);
@@ -226,7 +226,7 @@ fn models_larger_than_memory_run_in_parts() {
         Tensor { descr: "'>u2'".into(), bytes, ..tensor }
     };
     for (element, sizes) in [("u16", [300, 170]), ("u4", [101, 60])] {
-        joined(&dir, element, sizes);
+        write_joined_model(&dir, element, sizes);
         let (x, z) = match element {
             "u16" => (
                 Tensor::noise("'<u2'", 2, &sizes).file(PLAIN),
@@ -258,22 +258,22 @@ fn models_larger_than_memory_run_in_parts() {
 #[cfg(unix)]
 #[test]
 fn a_killed_model_run_in_parts_is_resumed() {
-    use crate::resumable_move::{noted_lines, signal};
+    use crate::resumable_move::{journal_lines, signal};
 
     let dir = Workdir::new();
     let sizes = [2000, 2300];
-    joined(&dir, "u32", sizes);
+    write_joined_model(&dir, "u32", sizes);
     dir.write("x.npy", &Tensor::noise("'<u4'", 4, &sizes).file(PLAIN));
     dir.write("z.npy", &Tensor::noise("'<u4'", 4, &[2 * sizes[0], sizes[1]]).file(PLAIN));
     dir.run(&RUN_BOTH).done();
     let expected = dir.read("out/y.npy");
     std::fs::remove_file(dir.path("out/y.npy")).unwrap();
-    let slowly = format!("{RUN_BOTH} --max-mem 8M --storage hdd --threads=1");
-    let noted = || noted_lines(&dir.path("out")) >= 2;
+    let slow_command = format!("{RUN_BOTH} --max-mem 8M --storage hdd --threads=1");
+    let has_progress = || journal_lines(&dir.path("out")) >= 2;
     let mut kills = 0;
     while kills < if trundle_testing::everything() { 3 } else { 1 } {
-        let mut child = dir.command(&format!("{slowly} --force --verify")).spawn().unwrap();
-        while child.try_wait().unwrap().is_none() && !noted() {
+        let mut child = dir.command(&format!("{slow_command} --force --verify")).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && !has_progress() {
             // Slows the program down, which writes a journal entry every half second.
             signal(Signal::STOP, &child);
             std::thread::sleep(std::time::Duration::from_millis(60));
@@ -288,7 +288,7 @@ fn a_killed_model_run_in_parts_is_resumed() {
         }
         kills += 1;
         let more = ["--force --resume --json", "--force --resume --json --verify"][kills % 2];
-        let report = dir.run(&format!("{slowly} {more}")).done().json();
+        let report = dir.run(&format!("{slow_command} {more}")).done().json();
         assert_eq!(report["resumed"], true);
         assert!(dir.read("out/y.npy") == expected);
         assert_eq!(std::fs::read_dir(dir.path("out")).unwrap().count(), 1);
@@ -296,11 +296,11 @@ fn a_killed_model_run_in_parts_is_resumed() {
 }
 
 /// Two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
-fn of_several_types(dir: &Workdir, sizes: [usize; 2]) {
+fn write_model_of_two_types(dir: &Workdir, sizes: [usize; 2]) {
     let shape = format!("{},{}", sizes[0], sizes[1]);
     let mut ir = Ir::default();
-    let (x, z) = (ir.given("x", "f32", &shape), ir.given("z", "u8", &shape));
-    let order = ir.given("order", "i64", "2");
+    let (x, z) = (ir.parameter("x", "f32", &shape), ir.parameter("z", "u8", &shape));
+    let order = ir.parameter("order", "i64", "2");
     let y = ir.layer("Transpose", "y/turned", "", &[x, order]);
     let w = ir.layer("Transpose", "w/turned", "", &[z, order]);
     ir.write(dir, &[("y", y), ("w", w)]);
@@ -312,7 +312,7 @@ fn of_several_types(dir: &Workdir, sizes: [usize; 2]) {
 #[test]
 fn a_model_in_parts_may_have_several_types() {
     let dir = Workdir::new();
-    of_several_types(&dir, [900, 1100]);
+    write_model_of_two_types(&dir, [900, 1100]);
     let inputs = "--input=x=x.npy --input=z=z.npy --input=order=order.npy";
     let args = format!("run model.xml --out-dir=out --force {inputs}");
     dir.run(&args).done();
@@ -325,7 +325,7 @@ fn a_model_in_parts_may_have_several_types() {
 #[test]
 fn an_operator_that_computes_is_refused_by_name() {
     let dir = Workdir::new();
-    write_row(&dir, ["x", "u16", "2,3"], &[("Sigmoid", &[])], "y");
+    write_sequence(&dir, ["x", "u16", "2,3"], &[("Sigmoid", &[])], "y");
     dir.write("x.npy", &input().file(PLAIN));
     let run = run_with(&dir, "");
     run.refused(3, "error: model.xml: [..]Sigmoid[..]Transpose");
@@ -336,7 +336,7 @@ fn an_operator_that_computes_is_refused_by_name() {
 fn all_unsupported_operators_are_listed() {
     let dir = Workdir::new();
     let operators: [Operator<'_>; 3] = [("Sigmoid", &[]), ("GatherTree", &[]), ("Sigmoid", &[])];
-    write_row(&dir, ["x", "u16", "2,3"], &operators, "y");
+    write_sequence(&dir, ["x", "u16", "2,3"], &operators, "y");
     let run = dir.run("plan model.xml");
     assert_eq!(run.code, Some(3), "{run:?}");
     let named = "Sigmoid (2 nodes), which computes; GatherTree (1 node), which moves elements";
@@ -347,10 +347,10 @@ fn all_unsupported_operators_are_listed() {
 fn a_small_model_of_a_large_output_is_planned_at_once() {
     let dir = Workdir::new();
     let mut ir = Ir::default();
-    let x = ir.given("x", "f32", "2,2");
+    let x = ir.parameter("x", "f32", "2,2");
     let last = (0..50).fold(x, |last, _| ir.joined([last; 2], 0));
     ir.write(&dir, &[("y", last)]);
-    dir.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    dir.write("x.npy", &f32_file(&[1., 2., 3., 4.]));
     let report = dir.run("plan model.xml --json").done().json();
     assert!(report["passes"].as_u64().unwrap() <= 6, "{report}");
     assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 50);
@@ -358,8 +358,8 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
     // The output exceeds any disk, and its tiles the memory.
     let run = run_with(&dir, "--max-mem=1G");
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
-    let said = ["of memory are needed", "of disk space are needed"];
-    assert!(said.iter().any(|said| run.stderr.contains(said)), "{run:?}");
+    let messages = ["of memory are needed", "of disk space are needed"];
+    assert!(messages.iter().any(|message| run.stderr.contains(message)), "{run:?}");
     assert_eq!(dir.contents(), before);
 }
 
@@ -367,22 +367,22 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
 fn only_the_needed_part_of_a_large_tensor_is_moved() {
     let dir = Workdir::new();
     let mut ir = Ir::default();
-    let x = ir.given("x", "f32", "2,2");
+    let x = ir.parameter("x", "f32", "2,2");
     let last = (0..40).fold(x, |last, _| ir.joined([last; 2], 0));
     let row = (1 << 33) + 1;
     let sliced = ir.then("Slice", last, &[&[row], &[row + 1], &[1], &[0]]);
     ir.write(&dir, &[("y", sliced)]);
-    dir.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    dir.write("x.npy", &f32_file(&[1., 2., 3., 4.]));
     let report = run_with(&dir, "--verify --json --max-mem=1M").done().json();
     assert_eq!((&report["passes"], &report["verified"]), (&1.into(), &true.into()));
-    assert_eq!(Tensor::read(&dir.read("out/y.npy"), 4).bytes, of_floats_bytes(&[3., 4.]));
+    assert_eq!(Tensor::read(&dir.read("out/y.npy"), 4).bytes, f32_bytes(&[3., 4.]));
 }
 
 #[test]
 fn line_breaks_and_control_characters_in_names_are_escaped() {
     let dir = Workdir::new();
     let name = "y&#10;done\u{9b}31m\u{202e}";
-    write_row(&dir, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
+    write_sequence(&dir, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
     let plan = dir.run("plan model.xml --verbose").done().text();
     assert!(plan.lines().any(|line| line == "  input x\\nok: u16 [2, 3]"), "{plan}");
     let quiet = |text: &str| !text.contains(['\u{9b}', '\u{202e}']);
@@ -395,7 +395,7 @@ fn line_breaks_and_control_characters_in_names_are_escaped() {
 #[test]
 fn linked_weights_are_read_only_with_follow_links() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     std::fs::create_dir(dir.path("cache")).unwrap();
     std::fs::rename(dir.path("model.xml"), dir.path("cache/model.xml")).unwrap();
     std::os::unix::fs::symlink("../model.bin", dir.path("cache/model.bin")).unwrap();
@@ -414,20 +414,20 @@ fn a_plan_of_a_file_that_is_not_a_model_suggests_a_command() {
     dir.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
 }
 
-fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
+fn f32_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// Returns an .npy file with two rows of f32.
-fn of_floats(values: &[f32; 4]) -> Vec<u8> {
-    let bytes = of_floats_bytes(values);
+fn f32_file(values: &[f32; 4]) -> Vec<u8> {
+    let bytes = f32_bytes(values);
     Tensor { descr: "'<f4'".into(), width: 4, shape: vec![2, 2], bytes }.file(PLAIN)
 }
 
 #[test]
 fn a_plan_shows_the_graph_and_the_resulting_passes() {
     let dir = Workdir::new();
-    rolled_and_turned(&dir, "y");
+    write_rolled_transpose(&dir, "y");
     let brief = dir.run("plan model.xml --input x=x.npy").done().text();
     assert_eq!(brief, "12 bytes, 1 pass for 1 output\n  y: u16 [3, 2]\n");
     let text = dir.run("plan model.xml --input x=x.npy --verbose").done().text();

@@ -9,7 +9,7 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::npz;
 use crate::refusals::refused_as_listed;
-use crate::zarr::{metadata, plain, write_group, write_store, written};
+use crate::zarr::{metadata, plain, read_metadata, write_group, write_store};
 
 /// Names, shapes and axis names of weather data.
 const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
@@ -73,9 +73,12 @@ fn every_array_of_a_group_moves_along_its_named_axes() {
     for (array, chain) in BY_NUMBERS {
         check(&dir, "y.zarr", array, chain);
     }
-    assert_eq!(written(&dir, "y.zarr/wind")["dimension_names"], json!(["lat", "lon", "time"]));
-    assert_eq!(written(&dir, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
-    assert_eq!(written(&dir, "y.zarr")["attributes"], json!({ "title": "wind" }));
+    assert_eq!(
+        read_metadata(&dir, "y.zarr/wind")["dimension_names"],
+        json!(["lat", "lon", "time"])
+    );
+    assert_eq!(read_metadata(&dir, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
+    assert_eq!(read_metadata(&dir, "y.zarr")["attributes"], json!({ "title": "wind" }));
 
     let plan = dir.run(&format!("plan apply x.zarr '{CHAIN}'")).done().text();
     assert!(plan.contains("  wind: u16 [3, 4, 5] -> [4, 5, 3]\n"), "{plan}");
@@ -136,14 +139,14 @@ fn warnings_list_tensors_that_no_longer_fit_each_other() {
             let words = format!("{command}{words} -o y.zarr --force");
             let run = dir.run(&words).done();
             let lines = run.stderr.lines();
-            let said = lines.filter(|line| {
+            let printed = lines.filter(|line| {
                 ["warning: ", "note: ", "hint: "].iter().any(|start| line.starts_with(start))
             });
-            let said: String = said.map(|line| format!("{line}\n")).collect();
+            let printed: String = printed.map(|line| format!("{line}\n")).collect();
             for expected in expected {
-                assert!(said.contains(expected), "{words}: {expected}{said}");
+                assert!(printed.contains(expected), "{words}: {expected}{printed}");
             }
-            assert_eq!(said.is_empty(), expected.is_empty(), "{words}: {said}");
+            assert_eq!(printed.is_empty(), expected.is_empty(), "{words}: {printed}");
         }
     }
     let refused = dir.run("roll x.zarr --shift 2 --axes 2 -o z.zarr");
@@ -231,7 +234,7 @@ fn outputs_get_axis_names_from_patterns() {
     assert_eq!(axis_names(&dir, "own.zarr"), json!(["lat", "lon", "time"]));
     dir.run("apply wind.npy 't y x -> y x t' -o z.zarr --chunks x=2,t=3").done();
     assert_eq!(
-        written(&dir, "z.zarr")["chunk_grid"]["configuration"]["chunk_shape"],
+        read_metadata(&dir, "z.zarr")["chunk_grid"]["configuration"]["chunk_shape"],
         json!([4, 2, 3])
     );
     // Formats without names lose none, so they are not warned of.
@@ -289,7 +292,7 @@ fn axis_names_that_do_not_fit_are_refused_before_writing() {
     let dots = "apply x.zarr '... time lat lon -> ... lat lon time' -o y.zarr";
     dir.run(&format!("{dots} {deep}")).done();
     assert_eq!(
-        written(&dir, "y.zarr/deep")["dimension_names"],
+        read_metadata(&dir, "y.zarr/deep")["dimension_names"],
         json!(["depth", "lat", "lon", "time"])
     );
 }
@@ -323,7 +326,7 @@ fn chunk_and_shard_sizes_use_the_axis_names_of_the_output() {
     let sizes = "--chunks lat=3,lon=2,time=-1 --shards lat=6";
     dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr {sizes}")).done();
     let cut = |array: &str| {
-        let written = written(&dir, &format!("y.zarr/{array}"));
+        let written = read_metadata(&dir, &format!("y.zarr/{array}"));
         let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
         json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
     };
@@ -369,8 +372,8 @@ fn the_axes_of_a_pyramid_move_with_its_data() {
     // A permutation that is not its own inverse.
     let run = dir.run("apply x.zarr 'c y x -> y x c | flip(dim=y)' -o y.zarr").done();
     assert!(!run.stderr.contains("left out"), "{run:?}");
-    assert_eq!(written(&dir, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
-    let all = written(&dir, "y.zarr")["attributes"].clone();
+    assert_eq!(read_metadata(&dir, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
+    let all = read_metadata(&dir, "y.zarr")["attributes"].clone();
     assert_eq!((&all["title"], &all["multiscales"]), (&json!("cells"), &Value::Null));
     // Version 0.4 becomes 0.5.
     let one = &all["ome"]["multiscales"][0];
@@ -383,7 +386,7 @@ fn the_axes_of_a_pyramid_move_with_its_data() {
     dir.run("transpose y.zarr --dims c,y,x -o z.zarr").done();
     let mut expected = pyramid();
     expected[0].as_object_mut().unwrap().remove("version");
-    let back = written(&dir, "z.zarr")["attributes"]["ome"].clone();
+    let back = read_metadata(&dir, "z.zarr")["attributes"]["ome"].clone();
     assert_eq!(back, json!({ "version": "0.5", "multiscales": expected }));
 
     // Metadata is dropped for a single level, for a slice and for merged axes.
@@ -392,6 +395,6 @@ fn the_axes_of_a_pyramid_move_with_its_data() {
     {
         let run = dir.run(&format!("apply x.zarr {chain} -o w.zarr --force")).done();
         run.says("left out: multiscales");
-        assert_eq!(written(&dir, "w.zarr")["attributes"], json!({ "title": "cells" }));
+        assert_eq!(read_metadata(&dir, "w.zarr")["attributes"], json!({ "title": "cells" }));
     }
 }

@@ -17,7 +17,7 @@ const fn packed(dtype: &'static str, bits: usize, order: &'static str) -> Packed
 }
 
 /// Each type with its default layout.
-pub(crate) const USUAL: [Packed; 9] = [
+pub(crate) const DEFAULT_LAYOUTS: [Packed; 9] = [
     packed("u1", 1, "high-first"),
     packed("u2", 2, "low-first"),
     packed("i2", 2, "low-first"),
@@ -29,7 +29,7 @@ pub(crate) const USUAL: [Packed; 9] = [
     packed("f4e2m1", 4, "low-first"),
 ];
 
-pub(crate) const OTHERS: [Packed; 5] = [
+pub(crate) const OTHER_LAYOUTS: [Packed; 5] = [
     packed("u1", 1, "low-first"),
     packed("i2", 2, "high-first"),
     packed("u3", 3, "low-first"),

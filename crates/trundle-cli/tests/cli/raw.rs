@@ -1,7 +1,7 @@
 //! Raw bytes, and element types that .npy does not have.
 
 use crate::npy::{PLAIN, Tensor};
-use crate::packed::{OTHERS, USUAL};
+use crate::packed::{DEFAULT_LAYOUTS, OTHER_LAYOUTS};
 use crate::refusals::{listed, refused, refused_as_listed};
 use crate::results::{CASES, flipped, inverted, rolled};
 use crate::{Workdir, is_tried};
@@ -31,11 +31,11 @@ fn row(bytes: &[u8]) -> Tensor {
 
 #[test]
 fn every_operator_moves_every_element_of_every_packed_type() {
-    for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
+    for (number, packed) in DEFAULT_LAYOUTS.into_iter().chain(OTHER_LAYOUTS).enumerate() {
         let tensor = packed.noise(&[3, 5, 4]);
         let dir = Workdir::new();
         dir.write("x.bin", &packed.pack(&tensor));
-        let order = if number >= USUAL.len() {
+        let order = if number >= DEFAULT_LAYOUTS.len() {
             format!("--bit-order {}", packed.order)
         } else {
             String::new()
@@ -54,7 +54,7 @@ fn every_operator_moves_every_element_of_every_packed_type() {
 fn element_counts_with_partial_bytes_move_in_raw_and_npy() {
     // Each third of the cases has a shape of several elements.
     let shapes = [&[3, 5, 7][..], &[13], &[64, 65], &[], &[1], &[3, 0, 4]];
-    for (number, packed) in USUAL.into_iter().enumerate() {
+    for (number, packed) in DEFAULT_LAYOUTS.into_iter().enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
             if !is_tried(number + other, 3) {
                 continue;
@@ -124,7 +124,7 @@ fn types_of_whole_bytes_move_between_raw_and_npy() {
 
 #[test]
 fn packed_elements_are_streamed() {
-    let packed = USUAL[5];
+    let packed = DEFAULT_LAYOUTS[5];
     let tensor = packed.noise(&[3, 5]);
     let dir = Workdir::new();
     let input = row(&packed.pack(&tensor)).file(PLAIN);
@@ -185,9 +185,9 @@ fn raw_bytes_that_do_not_match_their_description_are_refused() {
     let dir = Workdir::new();
     dir.write("x.bin", &[7; 12]);
     dir.write("empty.raw", b"");
-    for (args, code, said) in listed(include_str!("refusals/raw.txt")) {
+    for (args, code, message) in listed(include_str!("refusals/raw.txt")) {
         for command in ["transpose -o y.bin", "plan transpose", "info", "view"] {
-            refused(&dir, &format!("{command} {args}"), code, &said);
+            refused(&dir, &format!("{command} {args}"), code, &message);
         }
     }
 }

@@ -8,11 +8,11 @@ use crate::{Run, Workdir};
 /// Checks the exit code and the message of a run, which must print nothing else and leave no files.
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a failed test shows the arguments of the failed run last")]
-pub(crate) fn refused(dir: &Workdir, args: &str, code: i32, said: &str) {
+pub(crate) fn refused(dir: &Workdir, args: &str, code: i32, message: &str) {
     let before = dir.contents();
     println!("trundle {args}");
     let run = dir.run(args);
-    run.refused(code, said);
+    run.refused(code, message);
     assert!(run.stdout.is_empty() && run.stderr.starts_with("error: "), "{run:#?}");
     assert_eq!(dir.contents(), before, "{args:?} left something");
 }
@@ -21,8 +21,8 @@ pub(crate) fn refused(dir: &Workdir, args: &str, code: i32, said: &str) {
 /// a message, `\n` is a line break. Lines that begin with `#` are comments.
 #[track_caller]
 pub(crate) fn refused_as_listed(dir: &Workdir, list: &str) {
-    for (args, code, said) in listed(list) {
-        refused(dir, args, code, &said);
+    for (args, code, message) in listed(list) {
+        refused(dir, args, code, &message);
     }
 }
 
@@ -30,8 +30,8 @@ pub(crate) fn refused_as_listed(dir: &Workdir, list: &str) {
 pub(crate) fn listed(list: &str) -> Vec<(&str, i32, String)> {
     let lines: Vec<&str> = lines_of(list).collect();
     let runs = lines.chunks(2).map(|run| {
-        let (code, said) = refusal(run[1]);
-        (run[0], code, said)
+        let (code, message) = refusal(run[1]);
+        (run[0], code, message)
     });
     runs.collect()
 }
@@ -42,8 +42,8 @@ fn lines_of(list: &str) -> impl Iterator<Item = &str> {
 
 /// Reads the exit code and the message from a line of a list.
 fn refusal(line: &str) -> (i32, String) {
-    let (code, said) = line.trim_start().split_once(':').unwrap();
-    (code.parse().unwrap(), said.trim_start().replace("\\n", "\n"))
+    let (code, message) = line.trim_start().split_once(':').unwrap();
+    (code.parse().unwrap(), message.trim_start().replace("\\n", "\n"))
 }
 
 /// A volume, a matrix, lengths for it, a scalar, an empty tensor, and a file without a tensor.
@@ -83,7 +83,7 @@ fn invalid_npy_headers_are_refused() {
         (&npy::header(1, &"[".repeat(60_000)), "malformed header"),
         (&[npy::header(3, "{'descr': \"\"\"}"), vec![0; 8]].concat(), "malformed header"),
     ];
-    for (bytes, said) in files {
+    for (bytes, message) in files {
         dir.write("x.npy", bytes);
         for args in [
             "info x.npy",
@@ -92,7 +92,7 @@ fn invalid_npy_headers_are_refused() {
             "plan transpose x.npy",
             "flip x.npy --axes 0 -o x.npy --force",
         ] {
-            refused(&dir, args, 3, said);
+            refused(&dir, args, 3, message);
         }
         let run = dir.run_on(bytes, "transpose - -o -");
         assert_eq!((run.code, &run.stdout[..]), (Some(3), &b""[..]), "{run:?}");
@@ -130,11 +130,11 @@ fn mistakes_in_chains_are_underlined() {
     let dir = dir();
     let lines: Vec<&str> = lines_of(include_str!("refusals/chains.txt")).collect();
     for mistake in lines.chunks(3) {
-        let [chain, carets, message] = [0, 1, 2].map(|line| mistake[line]);
-        let (code, said) = refusal(message);
+        let [chain, carets, outcome] = [0, 1, 2].map(|line| mistake[line]);
+        let (code, message) = refusal(outcome);
         let args = format!("apply volume.npy '{chain}' -o out.npy");
-        refused(&dir, &args, code, &said);
-        refused(&dir, &format!("plan {args}"), code, &said);
+        refused(&dir, &args, code, &message);
+        refused(&dir, &format!("plan {args}"), code, &message);
         let stderr = dir.run(&args).stderr;
         let lines: Vec<&str> = stderr.lines().collect();
         assert_eq!(lines[1..3], [format!("  {chain}"), format!("  {carets}")], "{stderr}");
@@ -188,12 +188,12 @@ fn huge_shifts_are_exact_and_invalid_numbers_are_refused() {
     dir.run(&format!("{} --force", roll("-9223372036854775808", "0,1,2"))).done();
     dir.run(&format!("{} --force", roll("9223372036854775807,-1", "0,0"))).done();
     fs::remove_file(dir.path("out.npy")).unwrap();
-    for (shift, axis, code, said) in [
+    for (shift, axis, code, message) in [
         ("-9223372036854775809", "0", 2, "-9223372036854775809[..]--shift"),
         ("1", "9223372036854775807", 3, "axis 9223372036854775807[..]rank 3"),
         ("1e3", "0", 2, "1e3[..]--shift"),
     ] {
-        refused(&dir, &roll(shift, axis), code, said);
+        refused(&dir, &roll(shift, axis), code, message);
     }
 }
 
@@ -430,7 +430,7 @@ pub(crate) mod unix {
 fn the_workers_option_is_refused_with_alternatives() {
     for command in ["apply", "plan apply"] {
         let args = format!("{command} volume.npy flip(0) -o out.npy --workers=2");
-        let said = "'--workers'[..]--threads N[..]'plan --tasks'[..]Usage";
-        refused(&dir(), &args, 2, said);
+        let message = "'--workers'[..]--threads N[..]'plan --tasks'[..]Usage";
+        refused(&dir(), &args, 2, message);
     }
 }

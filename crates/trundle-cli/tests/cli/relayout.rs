@@ -1,7 +1,7 @@
 //! `trundle relayout`: rules for axes, the resulting moves, recorded axes, and errors.
 
 use crate::npy::{PLAIN, Tensor};
-use crate::packed::USUAL;
+use crate::packed::DEFAULT_LAYOUTS;
 use crate::refusals::{refused, refused_as_listed};
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir};
@@ -114,8 +114,8 @@ fn recorded_axes_decide_even_if_every_order_fits() {
     }
     dir.run("info out.safetensors").done();
     let args = "relayout out.safetensors -o no.safetensors --rule 't: c b a -> a b c'";
-    let said = "out.safetensors: t: [..]recorded as \"b c a\"[..]turns \"c b a\" into \"a b c\"";
-    refused(&dir, args, 3, said);
+    let message = "out.safetensors: t: [..]recorded as \"b c a\"[..]turns \"c b a\" into \"a b c\"";
+    refused(&dir, args, 3, message);
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
     relayout(&dir, "out.safetensors", &[rule], "out.safetensors").done();
     assert!(dir.read("out.safetensors") == split);
     let args = "relayout out.safetensors -o no.safetensors --rule 'q: (h d) i -> h d i, h=3'";
-    let said = "recorded as \"h d i, h=2\"[..]\"(h d) i, h=3\" into \"h d i, h=3\"";
-    refused(&dir, args, 3, said);
+    let message = "recorded as \"h d i, h=2\"[..]\"(h d) i, h=3\" into \"h d i, h=3\"";
+    refused(&dir, args, 3, message);
     relayout(&dir, "out.safetensors", &["q: h d i -> (h d) i"], "back.safetensors").done();
     assert!(dir.read("back.safetensors") == with(r#"{"q":"(h d) i"}"#, &[6, 5]));
 }
@@ -152,7 +152,7 @@ fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
 #[test]
 fn packed_and_eight_bit_types_are_moved() {
     let dir = Workdir::new();
-    let f4 = USUAL.into_iter().find(|packed| packed.dtype == "f4e2m1").unwrap();
+    let f4 = DEFAULT_LAYOUTS.into_iter().find(|packed| packed.dtype == "f4e2m1").unwrap();
     let (codes, bytes) = (f4.noise(&[2, 3, 4]), Tensor::noise("", 1, &[2, 3, 5]));
     let model = |codes: &Tensor, bytes: &Tensor, metadata: &[(&str, &str)]| {
         let data = f4.pack(codes);

@@ -23,7 +23,7 @@ pub(crate) struct ResumableMove {
 
 /// Arguments that slow the program down, and its memory limits for one pass and two passes. 8M is just enough for two.
 /// One pass is fast if the files are in the page cache, so its limit is smaller.
-const SLOWLY: &str = "--storage hdd --threads 1 --max-mem";
+const SLOW_ARGS: &str = "--storage hdd --threads 1 --max-mem";
 const MEMORY: [&str; 2] = ["64K", "8M"];
 
 pub(crate) const ONE_PASS: &str = "flip x.npy --axes 0 -o y.npy";
@@ -31,7 +31,7 @@ pub(crate) const ONE_PASS: &str = "flip x.npy --axes 0 -o y.npy";
 pub(crate) const TWO_PASSES: &str = "apply x.npy 'flip(axes=[1]) | a b -> b a' -o y.npy";
 
 /// A little more than the time between two journal entries.
-const NOTE_EVERY: Duration = Duration::from_millis(550);
+const JOURNAL_INTERVAL: Duration = Duration::from_millis(550);
 
 impl ResumableMove {
     pub(crate) fn new(args: &str) -> ResumableMove {
@@ -49,7 +49,12 @@ impl ResumableMove {
         let mut known = EXPECTED.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = Arc::clone(known.entry(args.to_owned()).or_insert_with(moved));
         let memory = MEMORY[usize::from(args == TWO_PASSES)];
-        ResumableMove { dir, source: &SOURCE, args: format!("{args} {SLOWLY} {memory}"), expected }
+        ResumableMove {
+            dir,
+            source: &SOURCE,
+            args: format!("{args} {SLOW_ARGS} {memory}"),
+            expected,
+        }
     }
 
     pub(crate) fn command(&self, more: &str) -> Command {
@@ -60,15 +65,15 @@ impl ResumableMove {
         self.command(more).spawn().unwrap()
     }
 
-    /// Waits until `is_there` returns true. Returns false if the program has ended before.
+    /// Waits until `is_reached` returns true. Returns false if the program has ended before.
     pub(crate) fn wait(
         &self,
         child: &mut Child,
-        is_there: impl Fn(&ResumableMove) -> bool,
+        is_reached: impl Fn(&ResumableMove) -> bool,
     ) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(60) {
-            if is_there(self) {
+            if is_reached(self) {
                 return true;
             }
             if child.try_wait().unwrap().is_some() {
@@ -80,21 +85,21 @@ impl ResumableMove {
     }
 
     /// Suspends the program for so long that it writes a journal entry when it continues.
-    pub(crate) fn hold(&self, child: &mut Child) {
+    pub(crate) fn suspend_until_entry_is_due(&self, child: &mut Child) {
         if self.wait(child, |work| work.dir.temporary(".journal").is_some()) {
             signal(Signal::STOP, child);
-            std::thread::sleep(NOTE_EVERY);
+            std::thread::sleep(JOURNAL_INTERVAL);
             signal(Signal::CONT, child);
         }
     }
 
-    /// Runs the program for short periods until `is_there` returns true or it ends, so that it does not get far even if
+    /// Runs the program for short periods until `is_reached` returns true or it ends, so that it does not get far even if
     /// this process is delayed.
-    fn crept(&self, child: &mut Child, is_there: impl Fn(&ResumableMove) -> bool) -> bool {
+    fn step_until(&self, child: &mut Child, is_reached: impl Fn(&ResumableMove) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
-            if is_there(self) || child.try_wait().unwrap().is_some() {
-                return is_there(self);
+            if is_reached(self) || child.try_wait().unwrap().is_some() {
+                return is_reached(self);
             }
             signal(Signal::CONT, child);
             std::thread::sleep(Duration::from_millis(1));
@@ -102,8 +107,8 @@ impl ResumableMove {
     }
 
     /// Suspends the program soon after a journal entry.
-    pub(crate) fn begun_and_stopped(&self, more: &str) -> Child {
-        let is_amid = |ending: &str| self.dir.temporary(ending).is_some();
+    pub(crate) fn start_and_suspend(&self, more: &str) -> Child {
+        let has_temporary = |ending: &str| self.dir.temporary(ending).is_some();
         let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
             // They would look like progress of this attempt.
@@ -117,13 +122,16 @@ impl ResumableMove {
             let mut child = self.begin(more);
             // Suspended since its start, the program has all of its work left when it must write an entry, and can end
             // earlier only by doing the work in one step.
-            if self.crept(&mut child, |work| work.dir.temporary(".journal").is_some()) {
-                std::thread::sleep(NOTE_EVERY);
-                self.crept(&mut child, ResumableMove::has_noted);
+            if self.step_until(&mut child, |work| work.dir.temporary(".journal").is_some()) {
+                std::thread::sleep(JOURNAL_INTERVAL);
+                self.step_until(&mut child, ResumableMove::has_recorded_progress);
             }
-            let is_begun = self.has_noted() && is_amid(".part");
+            let is_writing = self.has_recorded_progress() && has_temporary(".part");
             let passes = if two_passes { 2 } else { 1 };
-            if is_begun && self.noted_passes() < passes && (!two_passes || is_amid(".pass0")) {
+            if is_writing
+                && self.recorded_passes() < passes
+                && (!two_passes || has_temporary(".pass0"))
+            {
                 return child;
             }
             // It has ended too early.
@@ -133,18 +141,18 @@ impl ResumableMove {
         panic!("it ends before it notes anything");
     }
 
-    pub(crate) fn begun_and_killed(&self, more: &str) {
-        let mut child = self.begun_and_stopped(more);
+    pub(crate) fn start_and_kill(&self, more: &str) {
+        let mut child = self.start_and_suspend(more);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     /// The first line only describes the job.
-    pub(crate) fn has_noted(&self) -> bool {
-        noted_lines(&self.dir.path("")) >= 2
+    pub(crate) fn has_recorded_progress(&self) -> bool {
+        journal_lines(&self.dir.path("")) >= 2
     }
 
-    fn noted_passes(&self) -> u64 {
+    fn recorded_passes(&self) -> u64 {
         let text =
             self.dir.temporary(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
         let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -166,7 +174,7 @@ impl ResumableMove {
 
     /// The output is correct, and there are no other files.
     #[track_caller]
-    pub(crate) fn is_done(&self) {
+    pub(crate) fn assert_done(&self) {
         assert_eq!(self.dir.names(), ["x.npy", "y.npy"]);
         assert!(self.dir.read("y.npy") == *self.expected, "the output is another");
     }
@@ -178,7 +186,7 @@ pub(crate) fn signal(signal: Signal, child: &Child) {
 }
 
 /// Complete lines; 0 if there is no journal.
-pub(crate) fn noted_lines(folder: &Path) -> usize {
+pub(crate) fn journal_lines(folder: &Path) -> usize {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let mut journals = files.filter(|path| path.to_string_lossy().ends_with(".journal"));
     let text = journals.next().and_then(|path| fs::read(path).ok()).unwrap_or_default();

@@ -21,23 +21,23 @@ fn movements() -> &'static [&'static str] {
 }
 
 /// Kills the program at random points and resumes it, `kills` times, or a quarter of that unless all tests run.
-fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
+fn kill_and_resume_repeatedly(args: &str, kills: u32, verify: bool) {
     let work = ResumableMove::new(args);
     let kills = if everything() { kills } else { kills / 4 };
     let more = if verify { "--resume --json --verify" } else { "--resume --json" };
     let begin = Instant::now();
     Run::of(&mut work.command(more)).done();
     let all = begin.elapsed();
-    work.is_done();
-    let (mut killed, mut is_noted, mut seed) = (0, false, 1u32);
+    work.assert_done();
+    let (mut killed, mut had_progress, mut seed) = (0, false, 1u32);
     // Unless it was killed just before the output was renamed, it is resumed.
-    let goes_on = |run: Run, is_noted: bool| {
+    let check_resumed = |run: Run, had_progress: bool| {
         let resumed = run.done().json()["resumed"] == true;
-        assert!(resumed || !is_noted, "noted work was done again");
+        assert!(resumed || !had_progress, "noted work was done again");
     };
     while killed < kills {
         if work.dir.path("y.npy").exists() {
-            work.is_done();
+            work.assert_done();
             fs::remove_file(work.dir.path("y.npy")).unwrap();
         }
         let mut child = work.begin(more);
@@ -45,8 +45,8 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
         let moment = f64::from(seed >> 16) / 65536.0;
         // Every second run is killed after its first journal entry, however fast the machine is.
         if killed % 2 == 1 {
-            work.hold(&mut child);
-            work.wait(&mut child, ResumableMove::has_noted);
+            work.suspend_until_entry_is_due(&mut child);
+            work.wait(&mut child, ResumableMove::has_recorded_progress);
             sleep(all.mul_f64(moment / 8.0));
         } else {
             sleep(all.mul_f64(moment));
@@ -56,42 +56,42 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
         let run = Run::from(child.wait_with_output().unwrap());
         match run.code {
             Some(_) => {
-                goes_on(run, is_noted);
-                is_noted = false;
+                check_resumed(run, had_progress);
+                had_progress = false;
             }
             None => {
                 // A kill after the renaming does not count.
                 killed += u32::from(!work.dir.path("y.npy").exists());
-                is_noted = work.has_noted();
+                had_progress = work.has_recorded_progress();
             }
         }
         assert!(!is_over || work.dir.path("y.npy").exists());
     }
-    goes_on(Run::of(&mut work.command(more)), is_noted);
-    work.is_done();
+    check_resumed(Run::of(&mut work.command(more)), had_progress);
+    work.assert_done();
 }
 
 /// Unless all tests run, one pass is verified, and two passes are not.
 #[test]
 fn one_pass_killed_at_any_time_resumes_to_the_same_result() {
-    killed_again_and_again(ONE_PASS, 10, true);
+    kill_and_resume_repeatedly(ONE_PASS, 10, true);
     if everything() {
-        killed_again_and_again(ONE_PASS, 10, false);
+        kill_and_resume_repeatedly(ONE_PASS, 10, false);
     }
 }
 
 #[test]
 fn two_passes_killed_at_any_time_resume_to_the_same_result() {
-    killed_again_and_again(TWO_PASSES, 12, false);
+    kill_and_resume_repeatedly(TWO_PASSES, 12, false);
     if everything() {
-        killed_again_and_again(TWO_PASSES, 8, true);
+        kill_and_resume_repeatedly(TWO_PASSES, 8, true);
     }
 }
 
 #[test]
 fn verify_covers_elements_written_by_an_earlier_run() {
     let work = ResumableMove::new(ONE_PASS);
-    work.begun_and_killed("");
+    work.start_and_kill("");
     let part = work.dir.temporary(".part").unwrap();
     let file = File::options().read(true).write(true).open(part).unwrap();
     let mut byte = [0];
@@ -104,45 +104,45 @@ fn verify_covers_elements_written_by_an_earlier_run() {
 
 #[test]
 fn resume_without_recorded_progress_starts_over() {
-    let anew = |work: &ResumableMove| {
+    let starts_over = |work: &ResumableMove| {
         let report = Run::of(&mut work.command("--resume --json")).done().json();
         assert_eq!(report["resumed"], false);
-        work.is_done();
+        work.assert_done();
     };
-    anew(&ResumableMove::new(ONE_PASS));
+    starts_over(&ResumableMove::new(ONE_PASS));
     // A run that is killed just after it has created its journal leaves an empty one.
     let work = ResumableMove::new(ONE_PASS);
-    work.begun_and_killed("");
+    work.start_and_kill("");
     fs::write(work.dir.temporary(".journal").unwrap(), "").unwrap();
-    anew(&work);
+    starts_over(&work);
 }
 
 #[test]
 fn a_run_without_resume_removes_leftovers() {
     let work = ResumableMove::new(TWO_PASSES);
-    work.begun_and_killed("");
+    work.start_and_kill("");
     // A different plan has temporary files with other names.
     let args = format!("{} --row-major --json", work.args);
     let report = work.dir.run(&args).done().json();
     assert_eq!(report["resumed"], false);
-    work.is_done();
+    work.assert_done();
 }
 
 #[test]
 fn resume_refuses_changed_files_and_keeps_them() {
     let work = ResumableMove::new(TWO_PASSES);
-    work.begun_and_killed("");
+    work.start_and_kill("");
     let (source, part) = (work.dir.path("x.npy"), work.dir.temporary(".part").unwrap());
-    let (journal, between) =
+    let (journal, intermediate) =
         (work.dir.temporary(".journal").unwrap(), work.dir.temporary(".pass0").unwrap());
     let modified = fs::metadata(&source).unwrap().modified().unwrap();
     let length = fs::metadata(&source).unwrap().len();
     #[track_caller]
-    fn refused(work: &ResumableMove, more: &str, said: &str) {
+    fn refused(work: &ResumableMove, more: &str, message: &str) {
         let before = work.state();
         let run = Run::of(&mut work.command(&format!("--resume {more}")));
-        run.refused(3, &format!("cannot resume: [..]{said}"));
-        assert_eq!(work.state(), before, "{said}");
+        run.refused(3, &format!("cannot resume: [..]{message}"));
+        assert_eq!(work.state(), before, "{message}");
     }
     let writable = || File::options().write(true).open(&source).unwrap();
 
@@ -159,9 +159,9 @@ fn resume_refuses_changed_files_and_keeps_them() {
     work.dir.run(&other).refused(3, "cannot resume: the unfinished job differs: the operators");
     assert_eq!(work.state(), before);
 
-    let noted = fs::read(&journal).unwrap();
-    let lines: Vec<&[u8]> = noted.split_inclusive(|byte| *byte == b'\n').collect();
-    for garbage in [&b"\n"[..], b"{}\n", b"garbage", &[0xff; 100], &noted[..lines[0].len() / 2]] {
+    let entries = fs::read(&journal).unwrap();
+    let lines: Vec<&[u8]> = entries.split_inclusive(|byte| *byte == b'\n').collect();
+    for garbage in [&b"\n"[..], b"{}\n", b"garbage", &[0xff; 100], &entries[..lines[0].len() / 2]] {
         fs::write(&journal, garbage).unwrap();
         refused(&work, "", "the journal cannot be read");
     }
@@ -171,9 +171,9 @@ fn resume_refuses_changed_files_and_keeps_them() {
     let more = [lines[0], &b"{\"stages\":0,\"batches\":100000}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
     refused(&work, "", "more steps than the job has");
-    fs::write(&journal, &noted).unwrap();
+    fs::write(&journal, &entries).unwrap();
 
-    for file in [&part, &between] {
+    for file in [&part, &intermediate] {
         let aside = work.dir.path("aside");
         fs::rename(file, &aside).unwrap();
         refused(&work, "", "missing");
@@ -189,23 +189,23 @@ fn resume_refuses_changed_files_and_keeps_them() {
     fs::write(&journal, lines[0]).unwrap();
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], false);
-    work.is_done();
+    work.assert_done();
 }
 
 #[test]
 fn an_incomplete_journal_line_is_ignored() {
     for args in movements() {
         let work = ResumableMove::new(args);
-        work.begun_and_killed("--verify");
+        work.start_and_kill("--verify");
         let journal = work.dir.temporary(".journal").unwrap();
-        let noted = fs::read(&journal).unwrap();
-        fs::write(&journal, [&noted[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
+        let entries = fs::read(&journal).unwrap();
+        fs::write(&journal, [&entries[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
         // It is interrupted again, after the truncated line.
         let mut child = work.begin("--resume --verify");
         let grown = |work: &ResumableMove| {
-            work.dir
-                .temporary(".journal")
-                .is_some_and(|path| fs::read(path).is_ok_and(|text| text.len() > noted.len() + 40))
+            work.dir.temporary(".journal").is_some_and(|path| {
+                fs::read(path).is_ok_and(|text| text.len() > entries.len() + 40)
+            })
         };
         work.wait(&mut child, grown);
         child.kill().unwrap();
@@ -213,7 +213,7 @@ fn an_incomplete_journal_line_is_ignored() {
         if !work.dir.path("y.npy").exists() {
             Run::of(&mut work.command("--resume --verify")).done();
         }
-        work.is_done();
+        work.assert_done();
     }
 }
 
@@ -226,23 +226,24 @@ fn an_interrupted_run_says_how_to_resume() {
             continue;
         }
         let stderr_of = |patience: u64| {
-            let child = work.begun_and_stopped("");
+            let child = work.start_and_suspend("");
             signal(Signal::CONT, &child);
             // It may not be on the disk yet.
             sleep(Duration::from_millis(patience));
             signal(name, &child);
             let output = child.wait_with_output().unwrap();
             // On a busy machine, the program may not have come so far, or it has ended.
-            let is_amid = output.status.signal() == Some(name.as_raw()) && work.has_noted();
-            is_amid.then(|| String::from_utf8(output.stderr).unwrap())
+            let is_interrupted =
+                output.status.signal() == Some(name.as_raw()) && work.has_recorded_progress();
+            is_interrupted.then(|| String::from_utf8(output.stderr).unwrap())
         };
         let mut tries = [5, 10, 20, 40, 80, 160].into_iter().cycle().take(60);
         let stderr = tries.find_map(stderr_of).expect("it is stopped with what it has noted");
         assert!(stderr.contains("with --resume continues"), "{stderr}");
-        assert!(work.has_noted());
+        assert!(work.has_recorded_progress());
         let report = Run::of(&mut work.command("--resume --json")).done().json();
         assert_eq!(report["resumed"], true);
-        work.is_done();
+        work.assert_done();
     }
 }
 
@@ -266,7 +267,7 @@ fn an_in_place_run_is_resumed() {
     let mut work = ResumableMove::new(TWO_PASSES);
     let source = work.dir.read("x.npy");
     work.args = work.args.replace("-o y.npy", "-o x.npy") + " --force";
-    work.begun_and_killed("");
+    work.start_and_kill("");
     assert!(work.dir.read("x.npy") == source, "the source is untouched");
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], true);

@@ -27,9 +27,9 @@ fn parts_equal_ranges_of_the_input_along_every_axis() {
             (format!("--sizes 0,2,{}", size - 2), [0, 2]),
         ] {
             for (file, memory) in [("a", "64M"), ("a", "4K"), ("f", "4K")] {
-                let axis_said = axis.cast_signed() - if memory == "4K" { 3 } else { 0 };
+                let axis_number = axis.cast_signed() - if memory == "4K" { 3 } else { 0 };
                 let words = format!(
-                    "split {file}.npy -o p-{{}}.npy --axis {axis_said} {how} --max-mem {memory} --verify --force -q"
+                    "split {file}.npy -o p-{{}}.npy --axis {axis_number} {how} --max-mem {memory} --verify --force -q"
                 );
                 dir.run(&words).done();
                 let bounds = [0, ends[0], ends[1], *size];
@@ -83,18 +83,20 @@ fn every_format_can_be_split_and_written() {
     endings.extend(cfg!(feature = "hdf5").then_some("h5"));
     for ending in endings {
         dir.run(&format!("convert a.npy -o in.{ending}")).done();
-        let said = if ending == "bin" { " --dtype f32 --shape 5,4,6" } else { "" };
+        let described = if ending == "bin" { " --dtype f32 --shape 5,4,6" } else { "" };
         let words =
-            format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{said}");
+            format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{described}");
         dir.run(&words).done();
         for (number, size) in [(0, 3), (1, 1)] {
-            let said = if ending == "bin" {
+            let described = if ending == "bin" {
                 format!(" --dtype f32 --shape 5,{size},6")
             } else {
                 String::new()
             };
-            dir.run(&format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"))
-                .done();
+            dir.run(&format!(
+                "convert q-{number}.{ending} -o back.npy --force --row-major{described}"
+            ))
+            .done();
             let found = Tensor::read(&dir.read("back.npy"), 4);
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
@@ -131,7 +133,7 @@ fn all_tensors_of_a_file_are_split_or_selected_by_name() {
 #[test]
 fn stores_are_split_along_a_named_axis() {
     use crate::names::write_array;
-    use crate::zarr::{write_group, written};
+    use crate::zarr::{read_metadata, write_group};
 
     let dir = Workdir::new();
     write_group(&dir.path("a.zarr"), &serde_json::json!({ "title": "all" }));
@@ -147,11 +149,11 @@ fn stores_are_split_along_a_named_axis() {
     dir.run("concat t-0.zarr t-1.zarr --dim time -o both.zarr").done();
     dir.run("cmp a.zarr both.zarr").done();
     for number in 0..2 {
-        let wind = written(&dir, &format!("t-{number}.zarr/wind"));
+        let wind = read_metadata(&dir, &format!("t-{number}.zarr/wind"));
         assert_eq!(wind["shape"], serde_json::json!([5, 4 - number, 3]));
         assert_eq!(wind["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
-        assert_eq!(wind["codecs"], written(&dir, "a.zarr/wind")["codecs"]);
-        let group = written(&dir, &format!("t-{number}.zarr"));
+        assert_eq!(wind["codecs"], read_metadata(&dir, "a.zarr/wind")["codecs"]);
+        let group = read_metadata(&dir, &format!("t-{number}.zarr"));
         assert_eq!(group["attributes"]["title"], "all");
     }
     let plan = dir.run("plan split a.zarr --dim time --parts 7").done().text();

@@ -219,7 +219,7 @@ fn tasks_refuse_changed_plans_and_inputs() {
     planned.dir.run("task none.json 0").refused(1, "cannot read");
     let plan = planned.dir.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
-    for (from, to, code, said) in [
+    for (from, to, code, message) in [
         (
             "\"trundle_tasks\": 2",
             "\"trundle_tasks\": 1",
@@ -234,7 +234,7 @@ fn tasks_refuse_changed_plans_and_inputs() {
     ] {
         assert!(text.contains(from));
         planned.dir.write("plan.json", text.replacen(from, to, 1).as_bytes());
-        planned.task(0).refused(code, said);
+        planned.task(0).refused(code, message);
     }
     for length in (0..plan.len()).step_by(97) {
         planned.dir.write("plan.json", &plan[..length]);
@@ -286,14 +286,14 @@ fn clean_keeps_files_in_use_by_tasks() {
 #[test]
 fn files_of_an_unfinished_plan_are_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
-    let begun = || {
+    let temporary_names = || {
         let names = planned.dir.names().into_iter();
         names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
     };
-    let kept = begun();
+    let kept = temporary_names();
     assert_eq!(kept.len(), 2, "{kept:?}");
     planned.dir.run(&apply(JOBS[2])).done();
-    assert_eq!(begun(), kept, "the plan was kept");
+    assert_eq!(temporary_names(), kept, "the plan was kept");
     let folder = kept.iter().find(|name| name.ends_with(".tasks")).unwrap();
     fs::remove_file(planned.dir.path(folder).join("planned")).unwrap();
     remove(&planned.dir.path(&planned.output));

@@ -137,8 +137,8 @@ fn named_axes_move_their_strings_between_formats() {
         dir.run(&format!("flip {file} --dims y -o o.nc --force --verify")).done();
         assert_eq!(strings(&dir, "o.nc", "y"), ["Żnin", "", "Oslo"]);
         let run = dir.run("cmp g.zarr o.nc");
-        let said = run.text();
-        assert!(said.contains("the first at [0]: \"Oslo\" and \"Żnin\""), "{run:?}");
+        let output = run.text();
+        assert!(output.contains("the first at [0]: \"Oslo\" and \"Żnin\""), "{run:?}");
     }
     let info = dir.run("info g.nc").done().text();
     assert!(info.contains("  s  string  [3, 4] (y, x)  chunks of [2, 3], codec none\n"), "{info}");
@@ -177,7 +177,7 @@ fn strings_are_joined_and_split() {
 }
 
 /// Writes the store again with other fields in the metadata of `y`.
-fn with_y(dir: &Workdir, changes: &Value) {
+fn write_group_with_y(dir: &Workdir, changes: &Value) {
     write_group(&dir.path("g.zarr"));
     let mut document: Value = serde_json::from_slice(&dir.read("g.zarr/y/zarr.json")).unwrap();
     for (key, value) in changes.as_object().unwrap() {
@@ -195,8 +195,8 @@ fn strings_of_hdf5_have_no_checksums() {
     let info = dir.run("info o.h5").done().text();
     assert!(info.contains("  s  string  [3, 4] (y, x)  chunks of [2, 3], codec none\n"));
     dir.run(&format!("convert g.zarr -o c.zarr --codec crc32c {only}")).done();
-    let said = dir.run(&format!("convert c.zarr -o o.h5 {only}")).done().stderr;
-    assert!(said.contains("codecs of the source are not kept: crc32c\n"), "{said}");
+    let stderr = dir.run(&format!("convert c.zarr -o o.h5 {only}")).done().stderr;
+    assert!(stderr.contains("codecs of the source are not kept: crc32c\n"), "{stderr}");
     let plan = dir.run("plan convert c.zarr -o p.h5").done().text();
     assert!(plan.contains("not kept: crc32c\n"), "{plan}");
     dir.run("cmp c.zarr o.h5").done();
@@ -205,24 +205,27 @@ fn strings_of_hdf5_have_no_checksums() {
 #[test]
 fn fill_values_must_be_strings_that_readers_support() {
     let dir = dir();
-    with_y(&dir, &json!({ "fill_value": "Oslo" }));
+    write_group_with_y(&dir, &json!({ "fill_value": "Oslo" }));
     dir.write("g.zarr/y/c/0", &encoded(&["Oslo"; 3]));
     // The HDF5 library cannot fill in strings, so the chunk is stored: three strings and the fill value.
     dir.run("convert g.zarr -o o.h5 --tensor y --only --chunks 3 --codec none").done();
     assert_eq!(dir.read("o.h5").windows(4).filter(|bytes| bytes == b"Oslo").count(), 4);
-    with_y(&dir, &json!({ "fill_value": "a\0b" }));
-    let said = "its fill value: the string \"a\\0b\" contains NUL";
-    refused(&dir, "convert g.zarr -o x.h5", 2, said);
+    write_group_with_y(&dir, &json!({ "fill_value": "a\0b" }));
+    let message = "its fill value: the string \"a\\0b\" contains NUL";
+    refused(&dir, "convert g.zarr -o x.h5", 2, message);
     for fill in [json!(null), json!(5), json!(["a"])] {
-        with_y(&dir, &json!({ "fill_value": fill }));
-        let said = "\"y\" cannot be read: a fill value that is not a string";
-        refused(&dir, "flip g.zarr --dims y --tensor y --only -o x.zarr", 3, said);
+        write_group_with_y(&dir, &json!({ "fill_value": fill }));
+        let message = "\"y\" cannot be read: a fill value that is not a string";
+        refused(&dir, "flip g.zarr --dims y --tensor y --only -o x.zarr", 3, message);
     }
     // xarray cannot open a store of strings with this attribute.
-    with_y(&dir, &json!({ "fill_value": "x", "attributes": { "_FillValue": "x", "a": 1 } }));
+    write_group_with_y(
+        &dir,
+        &json!({ "fill_value": "x", "attributes": { "_FillValue": "x", "a": 1 } }),
+    );
     dir.run("convert g.zarr -o m.nc").done();
-    let said = dir.run("convert m.nc -o m.zarr").done().stderr;
-    assert!(said.contains("the format cannot store them: attributes _FillValue"), "{said}");
+    let stderr = dir.run("convert m.nc -o m.zarr").done().stderr;
+    assert!(stderr.contains("the format cannot store them: attributes _FillValue"), "{stderr}");
     let document: Value = serde_json::from_slice(&dir.read("m.zarr/y/zarr.json")).unwrap();
     assert_eq!(
         [&document["fill_value"], &document["attributes"]],
@@ -262,7 +265,7 @@ fn damaged_strings_are_refused() {
     let dir = dir();
     let good = dir.read("g.zarr/y/c/0");
     let long = [&good[..4], &u32::MAX.to_le_bytes(), &good[8..]].concat();
-    for (bytes, said) in [
+    for (bytes, message) in [
         (&b"abc"[..], "ends within a string"),
         (&good[..good.len() - 1], "ends within a string"),
         (&[&good[..], b"x"].concat(), "has 1 bytes after its strings"),
@@ -270,7 +273,7 @@ fn damaged_strings_are_refused() {
         (&long, "ends within a string"),
     ] {
         dir.write("g.zarr/y/c/0", bytes);
-        refused(&dir, "flip g.zarr --dims y -o o.zarr", 3, said);
+        refused(&dir, "flip g.zarr --dims y -o o.zarr", 3, message);
     }
     dir.write("g.zarr/y/c/0", &encoded(&[&b"\xff"[..], b"a", b"b"]));
     refused(&dir, "flip g.zarr --dims y -o o.zarr", 3, "is not valid UTF-8");
@@ -289,8 +292,8 @@ fn the_memory_for_strings_is_limited() {
     dir.write("g.zarr/y/c/0", &encoded(&texts));
     dir.run("flip g.zarr --dims y -o o.h5 --max-mem 64M --verify").done();
     dir.run("convert o.h5 -o o.zarr --max-mem 64M").done();
-    let said = "take more than[..]use a larger --max-mem";
+    let message = "take more than[..]use a larger --max-mem";
     refused(&dir, "flip g.zarr --dims y -o x.zarr --max-mem 8M", 3, "use a larger --max-mem");
-    refused(&dir, "flip o.h5 --dims y -o x.zarr --max-mem 8M", 1, said);
+    refused(&dir, "flip o.h5 --dims y -o x.zarr --max-mem 8M", 1, message);
     dir.run("convert g.zarr -o y.zarr --max-mem 8M").done();
 }

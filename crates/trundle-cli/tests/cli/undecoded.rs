@@ -127,7 +127,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[track_caller]
-fn kept(dir: &Workdir, output: &str) {
+fn assert_copied(dir: &Workdir, output: &str) {
     let (before, after) = (files(&dir.path("g.zarr")), files(&dir.path(output)));
     assert_eq!(before.len(), arrays().len() + CHUNKS.len());
     assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
@@ -155,7 +155,7 @@ fn undecoded_arrays_are_copied_byte_by_byte() {
     ] {
         for verify in ["", "--verify"] {
             dir.run(&format!("{args} -o o.zarr {verify} --force")).done();
-            kept(&dir, "o.zarr");
+            assert_copied(&dir, "o.zarr");
         }
     }
     let json = dir.run("convert g.zarr -o o.zarr --force --json").done().json();
@@ -207,7 +207,7 @@ fn moving_or_converting_undecoded_arrays_is_refused() {
     let warned = dir.run("flip g.zarr --dims y --tensor v -o o.zarr").done();
     warned.says("warning: v moved along y, but ");
     warned.says(" cannot be moved; --only leaves it out\n");
-    kept(&dir, "o.zarr");
+    assert_copied(&dir, "o.zarr");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn undecoded_arrays_with_unsupported_metadata_are_refused() {
         |chunk: Value| json!({ "name": "regular", "configuration": { "chunk_shape": chunk } });
     let keys =
         |separator: &str| json!({ "name": "default", "configuration": { "separator": separator } });
-    for (field, value, said) in [
+    for (field, value, message) in [
         ("storage_transformers", json!([{ "name": "x" }]), "\"type\" cannot be kept"),
         ("chunk_grid", json!({ "name": "rectilinear" }), "\"type\" cannot be kept"),
         ("chunk_grid", grid(json!([0])), "\"type\" cannot be kept"),
@@ -236,7 +236,7 @@ fn undecoded_arrays_with_unsupported_metadata_are_refused() {
         dir.write(path, other.to_string().as_bytes());
         let run = dir.run("flip g.zarr --axes 0 --tensor v -o o.zarr");
         assert!(matches!(run.code, Some(2 | 3)), "{field}: {run:?}");
-        run.refused(run.code.unwrap(), said);
+        run.refused(run.code.unwrap(), message);
         assert!(!dir.path("o.zarr").exists());
     }
 }
@@ -409,7 +409,7 @@ fn tasks_copy_undecoded_arrays_and_failed_runs_leave_no_files() {
             dir.run(&format!("task p.json {task}")).done();
             dir.run("finish p.json").refused(if task > 0 { 1 } else { 0 }, "");
         }
-        kept(&dir, "o.zarr");
+        assert_copied(&dir, "o.zarr");
         fs::remove_dir_all(dir.path("o.zarr")).unwrap();
         let _ = fs::remove_file(dir.path("p.json"));
     }

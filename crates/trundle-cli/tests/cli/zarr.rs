@@ -105,7 +105,7 @@ fn moves_from_a_store_equal_moves_from_npy() {
         let tensor = Tensor::noise("'<u2'", 2, &shape);
         write_store(&dir.path("x.zarr"), &tensor, &chunk, |_| false);
         dir.write("x.npy", &tensor.file(npy::PLAIN));
-        let chain = some_chain(&mut seed, rank);
+        let chain = random_chain(&mut seed, rank);
         let memory = ["8K", "64K", "1M", "64M"][chance(&mut seed, 4)];
         dir.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
         let args = format!("apply x.zarr '{chain}' -o out.npy --max-mem {memory} --verify");
@@ -122,7 +122,7 @@ fn moves_from_a_store_equal_moves_from_npy() {
 }
 
 /// Returns a random chain of one to three operators for an array of `rank` axes.
-fn some_chain(seed: &mut u64, rank: usize) -> String {
+fn random_chain(seed: &mut u64, rank: usize) -> String {
     let stages = (0..1 + chance(seed, 3)).map(|_| match chance(seed, 3) {
         0 => {
             let mut axes: Vec<usize> = (0..rank).collect();
@@ -136,7 +136,7 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
     stages.collect::<Vec<_>>().join(" | ")
 }
 
-fn copied(dir: &Workdir, from: &str, to: &str) {
+fn copy_row_major(dir: &Workdir, from: &str, to: &str) {
     dir.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
 }
 
@@ -153,7 +153,7 @@ fn moves_to_a_store_equal_moves_to_npy() {
         dir.write("x.npy", &tensor.file(npy::PLAIN));
         let chunk: Vec<usize> = shape.iter().map(|n| 1 + chance(&mut seed, n + 2)).collect();
         write_store(&dir.path("x.zarr"), &tensor, &chunk, |_| false);
-        let mut chain = some_chain(&mut seed, rank);
+        let mut chain = random_chain(&mut seed, rank);
         let mut out_rank = rank;
         if rank > 1 && chance(&mut seed, 3) == 0 {
             let names = &["a", "b", "c", "d"][..rank];
@@ -188,7 +188,7 @@ fn moves_to_a_store_equal_moves_to_npy() {
         run.done();
         assert_eq!(dir.contents().len(), 3, "{:?}", dir.contents());
         dir.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
-        copied(&dir, "y.zarr", "y.npy");
+        copy_row_major(&dir, "y.zarr", "y.npy");
         let what = format!("case {case}: {shape:?} in {chunk:?}, {args:?}");
         assert!(dir.read("y.npy") == dir.read("expected.npy"), "{what}");
     }
@@ -205,7 +205,7 @@ fn chunks_follow_their_axes_unless_sizes_are_given() {
         let chain = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
         let _ = fs::remove_dir_all(dir.path("y.zarr"));
         dir.run(&format!("apply {source} '{chain}' -o y.zarr {more}")).done();
-        let written = written(&dir, "y.zarr");
+        let written = read_metadata(&dir, "y.zarr");
         let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
         json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
     };
@@ -243,7 +243,7 @@ fn several_tensors_become_a_group_of_little_endian_arrays() {
         one.bytes.chunks_exact(4).flat_map(|each| each.iter().rev().copied()).collect();
     let expected = Tensor { descr: "'<f4'".to_owned(), bytes: swapped, ..one.clone() };
     dir.write("expected.npy", &expected.file(npy::PLAIN));
-    copied(&dir, "expected.npy", "same.npy");
+    copy_row_major(&dir, "expected.npy", "same.npy");
     assert!(dir.read("back.npy") == dir.read("same.npy"));
 
     // Invalid names, and names with conflicting paths.
@@ -257,7 +257,7 @@ fn several_tensors_become_a_group_of_little_endian_arrays() {
     }
 }
 
-pub(crate) fn written(dir: &Workdir, path: &str) -> Value {
+pub(crate) fn read_metadata(dir: &Workdir, path: &str) -> Value {
     serde_json::from_slice(&dir.read(&format!("{path}/zarr.json"))).unwrap()
 }
 
@@ -278,11 +278,12 @@ fn axis_names_attributes_and_fill_values_move_with_the_data() {
         "fill_value": 7, "order": "C", "filters": null,
     });
     fs::write(group.join("lat/.zarray"), of_lat.to_string()).unwrap();
-    let said = json!({ "_ARRAY_DIMENSIONS": ["lat"], "units": "degrees" });
-    fs::write(group.join("lat/.zattrs"), said.to_string()).unwrap();
+    let lat_attributes = json!({ "_ARRAY_DIMENSIONS": ["lat"], "units": "degrees" });
+    fs::write(group.join("lat/.zattrs"), lat_attributes.to_string()).unwrap();
     fs::write(group.join("lat/0"), &lat.bytes).unwrap();
-    let said = json!({ "title": "wind", "number": 5, "text": "5", "multiscales": [{}] });
-    write_group(&group, &said);
+    let group_attributes =
+        json!({ "title": "wind", "number": 5, "text": "5", "multiscales": [{}] });
+    write_group(&group, &group_attributes);
 
     let info = dir.run("info g.zarr").done().text();
     assert!(info.contains("lat  u16  [4] (lat)  chunks"), "{info}");
@@ -292,19 +293,19 @@ fn axis_names_attributes_and_fill_values_move_with_the_data() {
 
     // Metadata that depends on the order of axes is dropped if the order changes.
     dir.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
-    assert_eq!(written(&dir, "kept.zarr")["attributes"], said);
+    assert_eq!(read_metadata(&dir, "kept.zarr")["attributes"], group_attributes);
     let run = dir.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
     let word = "y.zarr: metadata about the axis order no longer applies; left out: multiscales";
     run.says(word);
     let kept = json!({ "title": "wind", "number": 5, "text": "5" });
-    assert_eq!(written(&dir, "y.zarr")["attributes"], kept);
-    let wind = written(&dir, "y.zarr/wind");
+    assert_eq!(read_metadata(&dir, "y.zarr")["attributes"], kept);
+    let wind = read_metadata(&dir, "y.zarr/wind");
     assert_eq!(wind["dimension_names"], json!(["lat", null, "time"]));
     assert_eq!(
         (&wind["attributes"], &wind["fill_value"]),
         (&of_wind["attributes"], &json!(0x0505))
     );
-    let lat = written(&dir, "y.zarr/lat");
+    let lat = read_metadata(&dir, "y.zarr/lat");
     assert_eq!(lat["dimension_names"], json!(["lat"]));
     assert_eq!(
         (&lat["attributes"], &lat["fill_value"]),
@@ -315,7 +316,7 @@ fn axis_names_attributes_and_fill_values_move_with_the_data() {
     // Merged axes have no names. A single array of a group stays in a group, with separate attributes.
     let only = "--tensor wind --only -o m.zarr";
     dir.run(&format!("apply g.zarr 'a b c -> (a b) c' {only}")).done();
-    let (group, merged) = (written(&dir, "m.zarr"), written(&dir, "m.zarr/wind"));
+    let (group, merged) = (read_metadata(&dir, "m.zarr"), read_metadata(&dir, "m.zarr/wind"));
     assert_eq!(merged["dimension_names"], Value::Null);
     assert_eq!(merged["attributes"]["units"], "m/s");
     assert_eq!(merged["attributes"]["title"], Value::Null);
@@ -324,7 +325,7 @@ fn axis_names_attributes_and_fill_values_move_with_the_data() {
     // Other formats keep the attributes as text, or there is a warning.
     dir.run("convert y.zarr -o y.safetensors").done();
     dir.run("convert y.safetensors -o again.zarr").done();
-    assert_eq!(written(&dir, "again.zarr")["attributes"], kept);
+    assert_eq!(read_metadata(&dir, "again.zarr")["attributes"], kept);
     dir.run("convert y.zarr -o y.npz").done().says("the format stores no metadata; left out: ");
 }
 
@@ -340,7 +341,7 @@ fn relayout_records_the_axes_in_a_store() {
     fs::rename(dir.path("x.zarr.new"), dir.path("x.zarr")).unwrap();
     dir.run("relayout x.zarr --rule 'x: a b -> b a' -o z.zarr").done().says("already");
     dir.run("transpose x.npy --order 1,0 -o t.npy --row-major").done();
-    copied(&dir, "x.zarr", "x2.npy");
+    copy_row_major(&dir, "x.zarr", "x2.npy");
     assert!(dir.read("t.npy") == dir.read("x2.npy"));
 }
 
@@ -378,8 +379,8 @@ fn chunks_of_different_sizes_become_chunks_of_one_size() {
     dir.write("u.zarr/c/0/0", &tensor.bytes[..24]);
     dir.write("u.zarr/c/1/0", &tensor.bytes[24..]);
     let plan = dir.run("plan convert u.zarr -o v.zarr").done().text();
-    let said = "chunks of different sizes (replaced by chunks of one size)";
-    assert!(plan.contains(said), "{plan}");
+    let message = "chunks of different sizes (replaced by chunks of one size)";
+    assert!(plan.contains(message), "{plan}");
     dir.run("convert u.zarr -o v.zarr --verify").done();
     let written: Value = serde_json::from_slice(&dir.read("v.zarr/zarr.json")).unwrap();
     assert_eq!(written["chunk_grid"]["configuration"]["chunk_shape"], json!([3, 6]));
@@ -419,11 +420,11 @@ fn a_store_is_replaced_completely_or_not_at_all() {
     flip("x.zarr", "x.zarr", "--force --verify").done();
     assert!(!dir.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", "--row-major").done();
-    copied(&dir, "x.zarr", "y.npy");
+    copy_row_major(&dir, "x.zarr", "y.npy");
     assert!(dir.read("y.npy") == dir.read("expected.npy"));
     dir.write("z.zarr", b"a file");
     flip("x.npy", "z.zarr", "--force").done();
-    copied(&dir, "z.zarr", "z.npy");
+    copy_row_major(&dir, "z.zarr", "z.npy");
     assert!(dir.read("z.npy") == dir.read("expected.npy"));
     // If a chunk cannot be read, the output is unchanged.
     let chunk = dir.path("z.zarr/c/0/0");
@@ -432,7 +433,7 @@ fn a_store_is_replaced_completely_or_not_at_all() {
     assert_eq!(flip("z.zarr", "x.zarr", "--force").code, Some(3));
     assert_eq!(flip("z.zarr", "new.zarr", "").code, Some(3));
     assert_eq!(dir.contents(), before);
-    copied(&dir, "x.zarr", "again.npy");
+    copy_row_major(&dir, "x.zarr", "again.npy");
     assert!(dir.read("again.npy") == dir.read("expected.npy"));
 }
 
@@ -449,7 +450,7 @@ fn leftovers_of_an_unfinished_store_are_listed_and_removed() {
 
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]))]);
     let args = "flip x.npy --axes 0 -o y.zarr --chunks 16,16";
-    let left = || -> Vec<Value> {
+    let leftovers = || -> Vec<Value> {
         let report = dir.run("clean --json").done().json();
         report["left"].as_array().unwrap().clone()
     };
@@ -460,20 +461,20 @@ fn leftovers_of_an_unfinished_store_are_listed_and_removed() {
         }
         let mut child = dir.command(&args).stderr(Stdio::piped()).spawn().unwrap();
         // There are more than ten thousand files to write.
-        while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
+        while leftovers().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
         }
         // Suspended while its state is checked.
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
-        assert_eq!(left()[0]["state"], "in use");
+        assert_eq!(leftovers()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
         kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
         let ended = child.wait_with_output().unwrap();
         assert_eq!(ended.status.signal(), Some(signal.as_raw()));
-        let left = left();
+        let left = leftovers();
         if signal == Signal::INT {
-            let said = String::from_utf8(ended.stderr).unwrap();
-            assert!(said.starts_with("stopped; the unfinished output was removed"), "{said}");
+            let stderr = String::from_utf8(ended.stderr).unwrap();
+            assert!(stderr.starts_with("stopped; the unfinished output was removed"), "{stderr}");
             assert_eq!(left, [Value::Null; 0]);
             assert_eq!(dir.contents().len(), 1);
             continue;
@@ -486,7 +487,7 @@ fn leftovers_of_an_unfinished_store_are_listed_and_removed() {
     }
     // Leftovers of a killed run do not disturb the next.
     let mut child = dir.command(&args).spawn().unwrap();
-    while left().is_empty() {
+    while leftovers().is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it is over too early");
     }
     child.kill().unwrap();
