@@ -197,7 +197,7 @@ def fault(command, code, stderr, usage, may_take_long):
 
 
 def commands(chance, name, shape):
-    """Commands for a store, each with its kind."""
+    """Yields the commands for a store."""
     limit = ["--max-mem", f"{MAX_MEM >> 20}M"]
     yield ["info", name]
     yield ["info", name, "--json"]

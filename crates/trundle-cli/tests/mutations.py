@@ -31,7 +31,7 @@ HEADS = pathlib.Path(__file__).resolve().parents[3] / "docs/examples/heads.onnx"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
-# Files of tests, and files that are made here.
+# Files from the tests, and files that this script writes.
 
 
 def files(ending):
@@ -182,7 +182,7 @@ def mutated(content, chance):
 
 
 def rezipped(content, chance):
-    """Checksums are correct."""
+    """Mutates members of a zip archive. The checksums are correct."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as new:
         for member in archive.infolist():

@@ -32,7 +32,7 @@ class Chain:
         self.save("x", self.source if chance.random() < 0.7 else np.asfortranarray(self.source))
 
     def sizes(self, elements):
-        """At most four axes, with about this many elements."""
+        """Returns sizes of at most four axes, with about this many elements."""
         sizes = []
         while elements > 1 and len(sizes) < 3:
             sizes.append(min(elements, self.chance.randint(1, 12)))
@@ -54,7 +54,7 @@ class Chain:
         return self.chance.randrange(self.array.ndim)
 
     def indices(self, size, sizes):
-        """Some are negative."""
+        """Returns random indices. Some are negative."""
         count = int(np.prod(sizes))
         return np.array([self.chance.randrange(-size, size) for _ in range(count)], "i8").reshape(sizes)
 

@@ -27,7 +27,7 @@ fn store_and_new_rows(tensor: &Tensor, old: usize, chunk: &[usize]) -> Workdir {
     dir
 }
 
-/// Returns whether `out.npy` has these elements.
+/// Returns whether `out.npy` has the shape and the elements of a tensor.
 fn output_is(dir: &Workdir, tensor: &Tensor) -> bool {
     let own = Tensor::read(&dir.read("out.npy"), 2);
     (&own.shape, &own.bytes) == (&tensor.shape, &tensor.bytes)
@@ -132,13 +132,13 @@ fn appends_that_do_not_fit_are_refused_and_change_nothing() {
     dir.write("floats.npy", &Tensor::noise("'<f4'", 4, &[2, 4]).file(npy::PLAIN));
     fs::create_dir(dir.path("lossy.zarr")).unwrap();
     fs::write(dir.path("lossy.zarr/.zarray"), lossy.to_string()).unwrap();
-    // Groups above and below a group share its axes.
+    // The arrays of a group and of the groups within it share axes.
     for (store, times) in [("deep.zarr", [5, 5]), ("uneven.zarr", [2, 3])] {
         write_weather(&dir.path(store).join("a"), times[0]);
         fs::copy(dir.path("group.zarr/zarr.json"), dir.path(store).join("zarr.json")).unwrap();
         write_array(&dir.path(store), "time", &Tensor::counting(&times[1..]), "time");
     }
-    // Its arrays have no names for their axes.
+    // The arrays of this store have no axis names.
     write_store(&dir.path("plain.zarr/a"), &Tensor::counting(&[5, 4]), &[5, 4], |_| false);
     write_store(&dir.path("plain.zarr/b"), &Tensor::counting(&[3]), &[3], |_| false);
     fs::copy(dir.path("group.zarr/zarr.json"), dir.path("plain.zarr/zarr.json")).unwrap();
@@ -189,7 +189,7 @@ fn an_interrupted_append_is_finished_once() {
     let dir = interrupted(APPEND, "2/0");
     dir.run(APPEND)
         .refused(1, "was interrupted while it changed the store[..]--resume finishes it");
-    // The folder of the same command that was interrupted earlier.
+    // An older folder of the same command, which was interrupted before.
     let part = dir.path(".trundle-all.zarr-0123456789abcdef.part");
     fs::create_dir(&part).unwrap();
     let record = dir.temporary(".append").unwrap().join("record.json");
@@ -204,12 +204,12 @@ fn an_interrupted_append_is_finished_once() {
     dir.run(&format!("{other} --resume")).refused(3, "had other inputs[..]nothing else was added");
     assert_store_is(&dir, &whole);
 
-    // A stream is never the same as before.
+    // A stream is never equal to an earlier input.
     let dir = interrupted("convert other.npy -o all.zarr --append 0", "2/0");
     let piped = dir.run_on(&dir.read("other.npy"), "convert - -o all.zarr --append 0 --resume");
     piped.refused(3, "had other inputs");
 
-    // Another program may append as many rows.
+    // Another program may append the same number of rows.
     let dir = interrupted(APPEND, "2/0");
     let path = dir.path("all.zarr/zarr.json");
     let document = fs::read_to_string(&path).unwrap();
@@ -267,7 +267,7 @@ fn undecoded_chunks_must_be_equal_in_both_stores() {
     dir.run(append).done();
 }
 
-/// A kill at any moment leaves the old array, or the new one, and `--resume` makes it the new one.
+/// A killed run leaves the old array or the new one, and `--resume` completes the new one.
 #[test]
 fn an_append_that_is_killed_is_resumed() {
     let (kills, mut seed, mut killed) = (if everything() { 100 } else { 8 }, 11, 0);
@@ -306,7 +306,7 @@ fn an_append_that_is_killed_is_resumed() {
             }
         }
         assert_store_is(&dir, &tensor);
-        // Kills are faster than the clock of a slow machine.
+        // Wait for one tick of the clock, which is coarse on a slow machine.
         sleep(Duration::from_millis(1));
     }
 }

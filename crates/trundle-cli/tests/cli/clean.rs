@@ -64,7 +64,7 @@ fn files_in_use_are_kept_and_the_run_finishes() {
     work.assert_done();
 }
 
-/// The tests of trundle-formats have more names.
+/// The tests of trundle-formats cover more names.
 #[test]
 fn leftovers_of_outputs_with_odd_names_are_found() {
     let work = ResumableMove::new(ONE_PASS);

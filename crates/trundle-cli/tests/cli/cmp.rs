@@ -274,7 +274,7 @@ fn bit_orders_make_no_difference() {
     }
 }
 
-/// The tests of trundle-formats have the texts of all types.
+/// The tests of trundle-formats cover the printed values of all types.
 #[test]
 fn bits_are_compared_and_values_printed_by_type() {
     for (descr, one, other, values) in [
@@ -333,8 +333,8 @@ fn tensors_are_matched_by_name_and_missing_ones_are_listed() {
     dir.write("other.safetensors", &named(&tensors));
     let run = dir.run("cmp one.npz other.safetensors");
     let output = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
-                \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
-                \"d\": only in other.safetensors\n";
+                  \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
+                  \"d\": only in other.safetensors\n";
     assert_eq!((run.text(), run.code), (output.to_owned(), Some(1)), "{run:?}");
     let report = dir.run("cmp one.npz other.safetensors --json");
     assert_eq!(report.code, Some(1));
@@ -368,7 +368,7 @@ fn tensors_are_matched_by_name_and_missing_ones_are_listed() {
     assert_eq!(run.text(), "\"d\": only in other.safetensors\n");
     let run = dir.run("cmp other.safetensors one.npz --tensor c");
     assert_eq!(run.done().text(), "equal\n");
-    // The tensor of an .npy file has no name of its own.
+    // A single selected tensor is compared with the tensor of an .npy file, whatever its name is.
     dir.write("x.npy", &kept.file(FORTRAN));
     for files in [["one.npz", "x.npy"], ["x.npy", "one.npz"]] {
         let args = format!("cmp {} {} --tensor a", files[0], files[1]);
@@ -376,7 +376,7 @@ fn tensors_are_matched_by_name_and_missing_ones_are_listed() {
     }
     let run = dir.run("cmp one.npz x.npy");
     assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
-    // A stream with another order.
+    // The stream has its tensors in another order.
     let stream = dir.read("other.safetensors");
     let run = dir.run_on(&stream, "cmp one.npz -");
     assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
@@ -413,7 +413,7 @@ fn types_that_differ_are_reported() {
     let hints = "--dtype >f4 --shape 6 --offset 4 --from raw";
     dir.run(&format!("cmp big.raw f.npy {hints}")).done();
     dir.run(&format!("cmp f.npy big.raw {hints}")).done();
-    // With --from raw, they apply to both files.
+    // With --from raw, these options apply to both files.
     let bytes = "--from raw --dtype u8 --shape -1";
     let run = dir.run(&format!("cmp f.npy i.npy {bytes}"));
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");

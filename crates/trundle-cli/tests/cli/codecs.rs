@@ -1,4 +1,4 @@
-//! Codecs and shards of Zarr stores: those of the source, or chosen ones.
+//! Codecs and shards of Zarr stores, kept from the source or chosen by options.
 
 use std::fs;
 use std::path::Path;

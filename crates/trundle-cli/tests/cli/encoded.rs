@@ -27,7 +27,7 @@ fn copied_chunks(dir: &Workdir, chain: &str, args: &str) -> Value {
     dir.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Compares the result of a chain on the store with that on the .npy file.
+/// Checks that a chain has the same result for the store and for the .npy file.
 fn assert_moves_like_npy(dir: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(dir.path("y.zarr"));
     dir.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();

@@ -76,7 +76,7 @@ fn a_result_is_kept_and_reported_if_its_path_is_taken() {
         let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
         assert_eq!(kept, names[0]);
         assert!(path.is_dir() || fs::read(&path).unwrap() == b"mine");
-        // The next run does not touch it. `trundle clean` can remove it.
+        // The next run does not touch the kept result. `trundle clean` can remove it.
         if path.is_dir() {
             fs::remove_dir(&path).unwrap();
         }
@@ -115,7 +115,7 @@ fn errors_of_the_temporary_folder_name_the_folder() {
     let run = Run::of(dir.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
     let message = "error: none: cannot write a temporary file (TMPDIR can name another \
-                folder): the folder does not exist\n";
+                   folder): the folder does not exist\n";
     assert_eq!(run.stderr, message);
     // The limit acts like a full disk.
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";

@@ -58,7 +58,7 @@ fn consolidated_metadata_lists_all_members_of_a_group() {
     // A single array has no consolidated metadata.
     dir.run("flip y.zarr/top --axes 0 -o z.zarr").done();
     assert!(read_metadata(&dir, "z.zarr")["consolidated_metadata"].is_null());
-    // It is not trusted: here it lists an array that has been removed.
+    // Consolidated metadata is not trusted: here it lists an array that has been removed.
     fs::remove_dir_all(dir.path("y.zarr/top")).unwrap();
     let info = dir.run("info y.zarr").done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
@@ -103,7 +103,7 @@ fn a_group_of_one_array_stays_a_group() {
     let array = read_metadata(&dir, "empty.zarr/t2m");
     assert_eq!(array["shape"], json!([6, 0]));
     assert_eq!(array["dimension_names"], json!(["lon", "lat"]));
-    // A single array keeps this form. In HDF5, its attributes become those of the dataset.
+    // A single array keeps this form. In HDF5, its attributes become attributes of the dataset.
     dir.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
         read_metadata(&dir, "array.zarr")["attributes"],

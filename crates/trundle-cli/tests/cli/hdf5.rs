@@ -212,12 +212,12 @@ fn chunks_and_codecs_of_hdf5_can_be_chosen() {
     dir.run("plan convert chunked.h5 -o n.h5 --chunks none --tasks p.json").done();
 }
 
-/// The tests of trundle-disk have all operators.
+/// The tests of trundle-disk cover all operators.
 #[test]
 fn chunks_follow_their_axes() {
     let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[40, 30, 20]))]);
     dir.run("convert x.npy -o in.h5 --chunks 3,30,20 --codec deflate:1").done();
-    // More chunks than tiles take into account.
+    // This file has more chunks than the planner takes into account for tiles.
     dir.write("long.npy", &Tensor::noise("'|u1'", 1, &[65_600, 2]).file(npy::PLAIN));
     dir.run("convert long.npy -o long.h5 --chunks 1,2 --codec none").done();
     for (args, chunk) in [
@@ -233,7 +233,7 @@ fn chunks_follow_their_axes() {
             assert!(plan.contains(&format!(": chunks of {chunk:?}, ")), "{args} {plan}");
         }
     }
-    // A chunk is not larger than the source's and the default.
+    // A chunk is not larger than both a chunk of the source and the default size.
     dir.run("plan apply in.h5 broadcast(9999,40,30,20) -o o.h5")
         .done()
         .prints(": chunks of [79, 3, 30, 20], ");

@@ -117,7 +117,7 @@ fn a_state_dict_is_read_without_running_its_pickle() {
         "{info}"
     );
     assert!(!dir.path("run").exists());
-    // A tensor in another order, as after `.t()`.
+    // A tensor that is not row-major, as after `.t()`.
     dir.write("t.pt", &state_dict(&tensor, &[1, 4]));
     let turned = Tensor { shape: vec![5, 4], ..tensor.clone() };
     dir.write("t.npy", &turned.file(npy::PLAIN));

@@ -115,7 +115,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// A model of one operator.
+/// Returns an ONNX model of one operator.
 fn onnx(operator: &str) -> Vec<u8> {
     let name = HOSTILE.as_bytes();
     let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());

@@ -124,7 +124,7 @@ impl InPlace {
 
     fn is_refused(&self, run: &Run) -> bool {
         let message = "nothing to resume, and the output is the input, which an earlier run may have \
-                    moved already\nhint: check the file, then run again without --resume";
+                       moved already\nhint: check the file, then run again without --resume";
         let is_changed = run.stderr.contains("cannot resume: a source has changed since");
         run.code == Some(3) && (run.stderr.contains(message) || is_changed)
     }
@@ -174,7 +174,7 @@ fn resume_refuses_an_input_that_may_have_been_moved() {
 /// Runs on inputs of less than 64 MiB cannot be resumed.
 const SHAPE: [usize; 2] = [4001, 4500];
 
-/// How processes ended, and the results of `--resume` after the others were killed.
+/// Counts how processes ended, and what `--resume` did after a kill.
 #[derive(Debug, Default)]
 struct Counts {
     /// The process ended before the signal, or the signal was too late.
@@ -244,7 +244,7 @@ fn a_killed_in_place_run_moves_elements_once_or_is_refused() {
 
         let left = tree(&work.dir.path(""));
         if ended.code.is_some() {
-            // The signal comes too late.
+            // The signal came too late.
             assert_eq!(ended.code, Some(0), "{case}");
             assert!(left == work.after, "{case}");
             counts.ended += 1;
@@ -270,7 +270,7 @@ fn a_killed_in_place_run_moves_elements_once_or_is_refused() {
             } else {
                 counts.refused_after += u32::from(ended.code.is_none());
             }
-            // All other outputs exist, too.
+            // All other outputs exist and are complete.
             assert!(tree(&work.dir.path("")) == work.after, "{case}");
         }
     }

@@ -77,7 +77,7 @@ trait Arguments {
     fn list(&self) -> Vec<OsString>;
 }
 
-/// Separated by spaces, except within single quotes.
+/// Splits a text at spaces, except within single quotes.
 impl Arguments for str {
     fn list(&self) -> Vec<OsString> {
         let mut words = Vec::new();
@@ -121,7 +121,7 @@ impl<T: AsRef<OsStr>> Arguments for Vec<T> {
     }
 }
 
-/// Every n-th case, or all with `TRUNDLE_TESTS=all`.
+/// Selects every n-th case, or all cases with `TRUNDLE_TESTS=all`.
 ///
 /// If `case` is the sum of the indices of two loops, each value of one index is combined with 1/n of the values of the
 /// other. Nothing else may depend on the same index modulo n.
@@ -129,7 +129,7 @@ fn is_tried(case: usize, n: usize) -> bool {
     everything() || case.is_multiple_of(n)
 }
 
-/// Pseudorandom and below `most`, the same in every run.
+/// Returns a pseudorandom number below `most`, the same in every run.
 fn chance(state: &mut u64, most: usize) -> usize {
     // The constants of Knuth's MMIX.
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -266,7 +266,7 @@ impl Run {
         self
     }
 
-    /// Checks the exit code and the error message: `message` has parts of it in order, with `[..]` between them.
+    /// Checks the exit code and the error message. `message` has parts of it in order, with `[..]` between them.
     #[track_caller]
     fn refused(&self, code: i32, message: &str) {
         assert_eq!(self.code, Some(code), "{self:#?}");

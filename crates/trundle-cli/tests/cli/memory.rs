@@ -34,7 +34,7 @@ fn streamed(dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
     streamed_within(MAX_MEM, dir, input, args).done()
 }
 
-/// The exit code may be any.
+/// Like [`streamed`], with any limit and any exit code.
 fn streamed_within(max_mem: &str, dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
     let mut command = dir.command(&format!("{args} --max-mem {max_mem} --threads 2"));
     // The limit includes the code of the process.
@@ -268,7 +268,7 @@ fn the_memory_limit_covers_the_whole_process() {
     assert!(refused * 5 <= runs, "{refused} of {runs} were refused");
 }
 
-/// The message has a limit that is enough.
+/// The message states a limit that is high enough.
 #[test]
 fn a_low_memory_limit_is_refused_with_the_memory_needed() {
     let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);

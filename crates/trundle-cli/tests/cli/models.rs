@@ -49,7 +49,7 @@ impl Ir {
         self.layer("Parameter", name, &data, &[])
     }
 
-    /// Adds an operator on an output and lists of i64 in the weights.
+    /// Adds an operator that reads an output and lists of i64, which are stored in the weights.
     fn then(&mut self, kind: &str, source: Port, lists: &[&[i64]]) -> Port {
         let mut sources = vec![source];
         for list in lists {
@@ -90,7 +90,7 @@ impl Ir {
 /// The kind of an operator, and the lists that it reads.
 type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
-/// A sequence of operators on one input.
+/// Writes a model with a sequence of operators on one input.
 fn write_sequence(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
@@ -103,7 +103,7 @@ fn write_sequence(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], n
 
 const TRANSPOSE: Operator<'_> = ("Transpose", &[&[1, 0]]);
 
-/// Rolls a 2 x 3 tensor of u16 by 1 and transposes it.
+/// Writes a model that rolls a 2 x 3 tensor of u16 by 1 and transposes it.
 fn write_rolled_transpose(dir: &Workdir, name: &str) {
     write_sequence(dir, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
     dir.write("x.npy", &input().file(PLAIN));
@@ -201,7 +201,7 @@ fn inputs_that_do_not_fit_are_refused_and_leave_no_files() {
     refused_as_listed(&dir, include_str!("refusals/models.txt"));
 }
 
-/// Two inputs, each concatenated with itself, then joined, rolled and transposed.
+/// Writes a model that joins an input, concatenated with itself, with a second input, then rolls and transposes.
 fn write_joined_model(dir: &Workdir, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::default();
     let x = ir.parameter("x", element, &format!("{},{}", sizes[0], sizes[1]));
@@ -295,7 +295,7 @@ fn a_killed_model_run_in_parts_is_resumed() {
     }
 }
 
-/// Two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
+/// Writes a model that transposes `x` and `z`, which have different types, in an order that is an input.
 fn write_model_of_two_types(dir: &Workdir, sizes: [usize; 2]) {
     let shape = format!("{},{}", sizes[0], sizes[1]);
     let mut ir = Ir::default();

@@ -33,7 +33,7 @@ const BY_NUMBERS: [(&str, Option<&str>); 6] = [
     ("lat_bnds", Some("flip(axes=0)")),
 ];
 
-/// Chunks have size 2 along each axis.
+/// Writes an array with axis names, in chunks of size 2 along each axis.
 pub(crate) fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
     let tensor = Tensor::noise("'<u2'", 2, sizes);
     let chunk = vec![2; sizes.len()];
@@ -92,7 +92,7 @@ fn every_array_of_a_group_moves_along_its_named_axes() {
     );
     assert!(of("time").is_none(), "nothing is done to it");
 
-    // Some tensors, and other names for the axes.
+    // Selected tensors, and patterns with other axis names.
     let some = "--tensor l* --only -o some.zarr";
     dir.run(&format!("apply x.zarr flip(dims=[lat]) {some}")).done();
     check(&dir, "some.zarr", "lat_bnds", Some("flip(0)"));
@@ -229,7 +229,7 @@ fn outputs_get_axis_names_from_patterns() {
     }
     let none = "roll wind.npy --shift half --axes= -o none.npy";
     dir.run(none).refused(2, "--shift half needs an axis");
-    // A name in a pattern does not replace one of the file.
+    // A name in a pattern does not replace a name from the file.
     dir.run("apply x.zarr 't y x -> y x t' --tensor wind --only -o own.zarr").done();
     assert_eq!(axis_names(&dir, "own.zarr"), json!(["lat", "lon", "time"]));
     dir.run("apply wind.npy 't y x -> y x t' -o z.zarr --chunks x=2,t=3").done();
@@ -237,7 +237,7 @@ fn outputs_get_axis_names_from_patterns() {
         read_metadata(&dir, "z.zarr")["chunk_grid"]["configuration"]["chunk_shape"],
         json!([4, 2, 3])
     );
-    // Formats without names lose none, so they are not warned of.
+    // There is no warning for formats that cannot store axis names, because the file had none.
     for output in ["z.npy", "z.safetensors"] {
         let run = dir.run(&format!("apply wind.npy 't y x -> y x t' -o {output}")).done();
         assert!(!run.stderr.contains("warning"), "{run:?}");
@@ -359,7 +359,7 @@ fn pyramid() -> Value {
     }])
 }
 
-/// The tests of trundle-formats have the metadata of other versions.
+/// The tests of trundle-formats cover the metadata of other versions.
 #[test]
 fn the_axes_of_a_pyramid_move_with_its_data() {
     let dir = Workdir::new();

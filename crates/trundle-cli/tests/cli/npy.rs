@@ -106,7 +106,7 @@ impl Tensor {
         let row_major = Tensor { descr, width, shape, bytes };
         match &between("'fortran_order': ", ",")[..] {
             "False" => row_major,
-            // The bytes are those of the transpose in row-major order.
+            // The bytes are the row-major bytes of the transpose.
             "True" => {
                 let shape = row_major.shape.clone();
                 let inverted: Vec<usize> = shape.iter().rev().copied().collect();

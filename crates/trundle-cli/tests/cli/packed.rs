@@ -38,14 +38,14 @@ pub(crate) const OTHER_LAYOUTS: [Packed; 5] = [
 ];
 
 impl Packed {
-    /// One byte for each element; its upper bits are 0.
+    /// Returns random elements, one in each byte, whose upper bits are 0.
     pub(crate) fn noise(self, shape: &[usize]) -> Tensor {
         let mut tensor = Tensor::noise("'|u1'", 1, shape);
         tensor.bytes.iter_mut().for_each(|code| *code &= (1 << self.bits) - 1);
         tensor
     }
 
-    /// Unused bits are 0.
+    /// Packs the elements of a tensor. Unused bits are 0.
     pub(crate) fn pack(self, tensor: &Tensor) -> Vec<u8> {
         match (self.order, self.bits) {
             ("low-first", bits) => low_first(&tensor.bytes, bits),

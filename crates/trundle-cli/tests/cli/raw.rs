@@ -159,7 +159,7 @@ fn reports_count_packed_bytes() {
     assert_eq!((&plan["bytes_read"], &plan["bytes_written"]), (&8.into(), &8.into()));
 }
 
-/// The tests of trundle-formats have the values of all types.
+/// The tests of trundle-formats cover the values of all types.
 #[test]
 fn packed_elements_are_drawn_by_value() {
     let range = |dtype: &str, order: &str, bytes: &[u8], shape: &str| {

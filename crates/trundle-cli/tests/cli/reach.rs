@@ -44,7 +44,7 @@ fn the_content_decides_the_format_if_the_extension_does_not() {
         assert_eq!(report["format"], format, "{input}");
         dir.run(&format!("flip {input} --axes 1 --verify -o x.raw --force {described}")).done();
         assert!(dir.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
-        // All but archives, which are read from their ends, can be read from a pipe.
+        // Every format except archives, which are read from their end, can be read from a pipe.
         let bytes = dir.read(input);
         let from =
             |stdin: &'static str| format!("flip {stdin} --axes 1 -o x.raw --force {described}");
@@ -79,7 +79,7 @@ fn an_output_has_the_requested_format() {
     assert_eq!(Tensor::read(&dir.read("x.npz"), 1), moved);
     let run = dir.run(&flip("-o - --to raw")).done();
     assert!(run.stdout == moved.bytes);
-    // The same extension means the input's format, also if the output replaces the input.
+    // An output with the extension of the input has the format of the input, also if it replaces the input.
     dir.run(&flip("-o t.dat --force --verify")).done();
     assert!(dir.read("t.dat") == moved.bytes);
     dir.run("relayout x --rule '*: a b -> b a' --to safetensors -o y").done();
@@ -121,7 +121,7 @@ fn a_closed_output_pipe_ends_the_program_silently() {
     }
 }
 
-/// The tests of trundle-formats have all names.
+/// The tests of trundle-formats cover all names.
 #[test]
 fn type_names_of_other_libraries_are_accepted() {
     let dir = Workdir::new();
@@ -194,7 +194,7 @@ fn types_of_ml_dtypes_are_read_with_the_given_dtype() {
         assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
         let half = bytes.len() / 2;
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
-        // The type is that of the header.
+        // The output keeps the type of the header.
         dir.run(&format!("{to} x.npy")).done();
         let descr = if input == "e5.npy" {
             "<f1"

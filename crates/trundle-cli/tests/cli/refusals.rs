@@ -62,7 +62,7 @@ fn dir() -> Workdir {
     dir
 }
 
-/// The tests of trundle-formats have a header for each mistake.
+/// The tests of trundle-formats cover every mistake in a header.
 #[test]
 fn invalid_npy_headers_are_refused() {
     let dir = Workdir::new();
@@ -139,7 +139,7 @@ fn mistakes_in_chains_are_underlined() {
         let lines: Vec<&str> = stderr.lines().collect();
         assert_eq!(lines[1..3], [format!("  {chain}"), format!("  {carets}")], "{stderr}");
     }
-    // There is nothing to underline.
+    // An empty chain has nothing to underline.
     let stderr = dir.run("apply volume.npy ' ' -o out.npy").stderr;
     assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
@@ -374,7 +374,7 @@ pub(crate) mod unix {
                 skip("the tests were started with a signal ignored, and so is the program");
                 continue;
             }
-            // The program may finish before the signal arrives. Then it gets a larger file.
+            // The program may finish before the signal arrives. Then the next attempt uses a larger file.
             let stopped = (0..50).any(|attempt| {
                 if attempt == 10 && input.len() < 100 << 20 {
                     (input, output) = files(160 << 20);

@@ -93,8 +93,8 @@ impl ResumableMove {
         }
     }
 
-    /// Runs the program for short periods until `is_reached` returns true or it ends, so that it does not get far even if
-    /// this process is delayed.
+    /// Runs the program for short periods until `is_reached` returns true or the program ends. It does not get far even
+    /// if this process is delayed.
     fn step_until(&self, child: &mut Child, is_reached: impl Fn(&ResumableMove) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
@@ -111,7 +111,7 @@ impl ResumableMove {
         let has_temporary = |ending: &str| self.dir.temporary(ending).is_some();
         let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
-            // They would look like progress of this attempt.
+            // Leftovers would look like progress of this attempt.
             if self.dir.names() != ["x.npy"] {
                 self.dir
                     .names()
@@ -120,8 +120,8 @@ impl ResumableMove {
                 self.dir.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
-            // Suspended since its start, the program has all of its work left when it must write an entry, and can end
-            // earlier only by doing the work in one step.
+            // The program is suspended most of the time, so nearly all of its work is left when its first entry is
+            // due. It can end earlier only if it does the work in one step.
             if self.step_until(&mut child, |work| work.dir.temporary(".journal").is_some()) {
                 std::thread::sleep(JOURNAL_INTERVAL);
                 self.step_until(&mut child, ResumableMove::has_recorded_progress);
@@ -134,7 +134,7 @@ impl ResumableMove {
             {
                 return child;
             }
-            // It has ended too early.
+            // The program ended too early.
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -147,7 +147,7 @@ impl ResumableMove {
         child.wait().unwrap();
     }
 
-    /// The first line only describes the job.
+    /// Returns whether the journal has an entry after its first line, which only describes the job.
     pub(crate) fn has_recorded_progress(&self) -> bool {
         journal_lines(&self.dir.path("")) >= 2
     }
@@ -172,7 +172,7 @@ impl ResumableMove {
         state
     }
 
-    /// The output is correct, and there are no other files.
+    /// Checks that the output is correct and that there are no other files.
     #[track_caller]
     pub(crate) fn assert_done(&self) {
         assert_eq!(self.dir.names(), ["x.npy", "y.npy"]);
@@ -181,11 +181,11 @@ impl ResumableMove {
 }
 
 pub(crate) fn signal(signal: Signal, child: &Child) {
-    // It may have ended already.
+    // The process may have ended already.
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
-/// Complete lines; 0 if there is no journal.
+/// Returns the number of complete lines of the journal, 0 if there is no journal.
 pub(crate) fn journal_lines(folder: &Path) -> usize {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let mut journals = files.filter(|path| path.to_string_lossy().ends_with(".journal"));

@@ -30,7 +30,7 @@ fn kill_and_resume_repeatedly(args: &str, kills: u32, verify: bool) {
     let all = begin.elapsed();
     work.assert_done();
     let (mut killed, mut had_progress, mut seed) = (0, false, 1u32);
-    // Unless it was killed just before the output was renamed, it is resumed.
+    // A run with recorded progress is resumed.
     let check_resumed = |run: Run, had_progress: bool| {
         let resumed = run.done().json()["resumed"] == true;
         assert!(resumed || !had_progress, "noted work was done again");
@@ -185,7 +185,7 @@ fn resume_refuses_changed_files_and_keeps_them() {
         opened.set_len(length).unwrap();
     }
 
-    // The truncated file between the passes is made again.
+    // The truncated intermediate file is written again.
     fs::write(&journal, lines[0]).unwrap();
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], false);
@@ -200,7 +200,7 @@ fn an_incomplete_journal_line_is_ignored() {
         let journal = work.dir.temporary(".journal").unwrap();
         let entries = fs::read(&journal).unwrap();
         fs::write(&journal, [&entries[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
-        // It is interrupted again, after the truncated line.
+        // The run is interrupted again, after the incomplete line.
         let mut child = work.begin("--resume --verify");
         let grown = |work: &ResumableMove| {
             work.dir.temporary(".journal").is_some_and(|path| {
@@ -228,11 +228,11 @@ fn an_interrupted_run_says_how_to_resume() {
         let stderr_of = |patience: u64| {
             let child = work.start_and_suspend("");
             signal(Signal::CONT, &child);
-            // It may not be on the disk yet.
+            // The journal entry may not be on the disk yet.
             sleep(Duration::from_millis(patience));
             signal(name, &child);
             let output = child.wait_with_output().unwrap();
-            // On a busy machine, the program may not have come so far, or it has ended.
+            // On a busy machine, the program may have recorded no progress yet, or it may have ended.
             let is_interrupted =
                 output.status.signal() == Some(name.as_raw()) && work.has_recorded_progress();
             is_interrupted.then(|| String::from_utf8(output.stderr).unwrap())

@@ -15,7 +15,7 @@ pub(crate) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Elements have whole bytes.
+    /// Describes a tensor whose elements have whole bytes.
     pub(crate) fn new(name: &'a str, dtype: &'a str, tensor: &'a Tensor) -> Named<'a> {
         Named { name, dtype, shape: &tensor.shape, data: &tensor.bytes }
     }

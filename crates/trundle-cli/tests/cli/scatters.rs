@@ -4,7 +4,7 @@ use crate::Workdir;
 use crate::npy::{PLAIN, Style, Tensor, for_each_index};
 use crate::refusals::refused_as_listed;
 
-/// 4-byte elements that are likely to differ, also between seeds.
+/// Returns 4-byte elements that are likely to differ, also between seeds.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>() * 4;
     let all = trundle_testing::noise(count + 64 * seed);
@@ -12,7 +12,7 @@ fn part(seed: usize, shape: &[usize]) -> Tensor {
     Tensor { descr, width: 4, shape: shape.to_owned(), bytes }
 }
 
-/// The n-th element is `of(n)`.
+/// Returns a tensor whose n-th element is `of(n)`.
 fn indices(shape: &[usize], of: impl FnMut(usize) -> i64) -> Tensor {
     let count: usize = shape.iter().product();
     Tensor { shape: shape.to_owned(), ..Tensor::list(&(0..count).map(of).collect::<Vec<_>>()) }
@@ -40,7 +40,7 @@ fn scatters() -> (Workdir, Vec<(&'static str, Tensor)>) {
     scatters_of(9)
 }
 
-/// As [`scatters`], for a tensor of `slices` slices (at least 9).
+/// Like [`scatters`], for a tensor of `slices` slices (at least 9).
 fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
     let base = part(1, &[slices, 14, 12]);
     let (slice, rows) = (part(2, &[4, 14, 5]), part(3, &[3, 2, 12]));

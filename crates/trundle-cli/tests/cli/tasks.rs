@@ -70,7 +70,7 @@ impl Planned {
         self.dir.run("finish plan.json")
     }
 
-    /// The output equals that of a single run, and there are no other files.
+    /// Checks that the output equals the output of a single run, and that there are no other files.
     fn check(&self) {
         assert!(tree(&self.dir.path(&self.output)) == self.expected, "it differs");
         assert_eq!(self.dir.names(), ["in.npy", "in.zarr", &self.output, "plan.json"]);
@@ -104,7 +104,7 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
     let roll = |command: &str, axis: usize| dir.run(&format!("{command} {args} {axis}"));
     roll("roll", 0).done();
     let expected = tree(&dir.path("out.zarr"));
-    // Its files have the same names and sizes.
+    // The older output has files with the same names and sizes.
     roll("roll", 1).done();
     let planned = roll("plan roll --tasks plan.json --json", 0).done().json();
     for number in 0..planned["tasks"].as_u64().unwrap() {
@@ -334,7 +334,7 @@ fn two_plans_of_one_job_are_independent() {
     }
     planned.finish().done();
     assert!(tree(&planned.dir.path(&planned.output)) == planned.expected, "it differs");
-    // Only the files of the other plan are left, whose output has a path in use.
+    // The files of the other plan are left. Its task still runs, although its output exists.
     planned.dir.run("task other.json 0").done().says("task 0 is done");
 }
 

@@ -45,7 +45,7 @@ fn decoded(mut bytes: &[u8]) -> Vec<String> {
     texts
 }
 
-/// The string that goes with a number. The string of 0 is empty.
+/// Returns the string for a number. The string for 0 is empty.
 fn text_of(number: u16) -> String {
     "né".repeat(usize::from(number))
 }
@@ -176,7 +176,7 @@ fn strings_are_joined_and_split() {
     refused(&dir, "concat g.nc f.nc --dim x -o x.nc", 3, differs);
 }
 
-/// Writes the store again with other fields in the metadata of `y`.
+/// Writes the group again, with changed fields in the metadata of `y`.
 fn write_group_with_y(dir: &Workdir, changes: &Value) {
     write_group(&dir.path("g.zarr"));
     let mut document: Value = serde_json::from_slice(&dir.read("g.zarr/y/zarr.json")).unwrap();
@@ -256,7 +256,7 @@ fn strings_are_refused_where_they_are_not_supported() {
         3,
         "t.zarr: \"s\" has strings of variable length[..]hint: --only",
     );
-    // A file that holds one tensor needs no choice if the others are strings.
+    // A format of one tensor needs no --tensor if all other tensors are strings.
     dir.run("convert g.nc -o v.npy").done();
 }
 

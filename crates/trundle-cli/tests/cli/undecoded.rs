@@ -11,7 +11,7 @@ use crate::npy::Tensor;
 use crate::refusals::{refused, refused_as_listed};
 use crate::zarr::{self, metadata, plain};
 
-/// The arrays of strings, and those that cannot be decoded, by path, with the fields that differ from [`metadata`].
+/// Arrays of strings and arrays that cannot be decoded, by path, with the fields that differ from [`metadata`].
 fn arrays() -> [(&'static str, Value); 8] {
     let of = |shape: Value, chunk: Value, names: Value| {
         json!({
@@ -241,7 +241,7 @@ fn undecoded_arrays_with_unsupported_metadata_are_refused() {
     }
 }
 
-/// The metadata of version 2 with a codec for elements of variable length, and the metadata of version 3 for it.
+/// Each case has a codec for elements of variable length in version 2, and the metadata written for it in version 3.
 #[test]
 fn elements_of_variable_length_of_version_2_become_version_3() {
     let gzip = json!({ "id": "gzip", "level": 1 });
@@ -279,7 +279,7 @@ fn elements_of_variable_length_of_version_2_become_version_3() {
         );
         let numbers = json!({ "nan": "NaN", "long": "123456789012345678901234567890" });
         assert_eq!(document["attributes"], numbers);
-        // An attribute that does not name each axis remains one.
+        // If `_ARRAY_DIMENSIONS` does not name each axis, it remains an attribute.
         for names in [json!(["y"]), json!("yx"), json!([1, 2]), json!(["y", { "k": 1 }])] {
             let attributes = json!({ "_ARRAY_DIMENSIONS": names });
             write(&root, "type/.zattrs", attributes.to_string().as_bytes());
@@ -403,7 +403,7 @@ fn tasks_copy_undecoded_arrays_and_failed_runs_leave_no_files() {
         let plan = "plan flip g.zarr --dims x --tensor v -o o.zarr --tasks p.json --json --force";
         let plan = dir.run(&format!("{plan} --task-size 4M {verify}")).done().json();
         let tasks = plan["tasks"].as_u64().unwrap();
-        // The chunks of an array are divided too.
+        // The chunks of one array are divided between several tasks.
         assert!(tasks > arrays().len() as u64, "{tasks} tasks");
         for task in (0..tasks).rev() {
             dir.run(&format!("task p.json {task}")).done();

@@ -416,7 +416,7 @@ fn a_store_is_replaced_completely_or_not_at_all() {
     fs::write(dir.path("x.zarr/notes.txt"), "of the old one").unwrap();
     let flip =
         |from: &str, to: &str, more: &str| dir.run(&format!("flip {from} --axes 0 -o {to} {more}"));
-    // Replaces the source, or a file.
+    // The output replaces the source, or a file.
     flip("x.zarr", "x.zarr", "--force --verify").done();
     assert!(!dir.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", "--row-major").done();
@@ -464,7 +464,7 @@ fn leftovers_of_an_unfinished_store_are_listed_and_removed() {
         while leftovers().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
         }
-        // Suspended while its state is checked.
+        // The program is suspended while its state is checked.
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
         assert_eq!(leftovers()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
