@@ -15,7 +15,7 @@ fn patches(images: Data, batch: usize) -> Result<Vec<Data>, Box<dyn std::error::
 // until here
 
 #[test]
-fn the_example_of_the_documents_runs() {
+fn the_example_in_the_documentation_runs() {
     let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let (_, code) = include_str!("documented.rs").split_once("// documented\n").unwrap();
     let (code, _) = code.split_once("// until here\n").unwrap();
