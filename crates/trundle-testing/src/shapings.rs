@@ -244,7 +244,7 @@ fn shape_of(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Their product is `elements`.
+/// Sizes whose product is `elements`.
 fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     let (mut left, mut sizes) = (elements, Vec::new());
     for pick in picks {
