@@ -30,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Tests of models of these operators only.
+# Tests of models that contain only these operators.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -38,14 +38,14 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of these get constants instead of inputs, because arithmetic needs known values.
+# Arithmetic operators, whose tests get constants instead of inputs, because arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of these, if the bodies consist of the operators above.
+# Operators with bodies, which are tested if their bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse arithmetic: types smaller than a byte, strings, and results out of range.

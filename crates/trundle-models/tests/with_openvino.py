@@ -164,8 +164,8 @@ class Model:
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
     def build(self, by_specification=False, plain=True):
-        """Builds the model, with lists as constants or in their forms, and the input data. With `by_specification`, layers
-        with a specified result become gathers of its elements."""
+        """Builds the model, with lists as constants or in their forms, and the input data. With `by_specification`,
+        layers with a specified result become gathers of its elements."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]

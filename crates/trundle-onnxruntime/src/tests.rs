@@ -59,7 +59,7 @@ fn element_types_have_numbers() {
         let is_one_of_two = element == ElementType::Fixed(DType::Bytes(1));
         assert_eq!(number_of(element), (!is_one_of_two).then_some(number));
     }
-    // They differ from ONNX's numbers.
+    // These numbers differ from ONNX's numbers.
     let own = [24, 25, 26].map(|number| element_of(number).unwrap());
     assert_eq!(own, [DType::U2, DType::I2, DType::F8E8M0].map(ElementType::Fixed));
     for number in [-1, 0, 27, 1000] {

@@ -25,7 +25,7 @@ unsafe extern "C" {
 const WNOHANG: i32 = 1;
 const SIGKILL: i32 = 9;
 
-/// Much longer than necessary.
+/// The time limit of a child, much longer than necessary.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
@@ -147,8 +147,8 @@ fn a_child_forked_during_a_move_completes_it() {
         let caller = thread::current().id();
         let (helped, child) = (AtomicBool::new(false), AtomicI32::new(-1));
         let begun = Instant::now();
-        let wait_until = |there: &dyn Fn() -> bool| {
-            while !there() && begun.elapsed() < PATIENCE / 4 {
+        let wait_until = |is_done: &dyn Fn() -> bool| {
+            while !is_done() && begun.elapsed() < PATIENCE / 4 {
                 thread::sleep(Duration::from_millis(1));
             }
         };

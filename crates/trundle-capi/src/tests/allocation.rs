@@ -10,7 +10,7 @@ use trundle_testing::choices::Choices;
 
 use super::super::descriptor::Descriptor;
 use super::super::plan::described;
-use super::models::{OwnedModel, turning, turning_descs};
+use super::models::{OwnedModel, transposing_descs, transposing_model};
 use super::plans::Owned;
 use super::*;
 
@@ -176,11 +176,11 @@ fn buffers_between_passes_are_allocated_with_the_plan() {
 
 #[test]
 fn a_run_of_a_model_allocates_nothing() {
-    let model = turning("u8");
+    let model = transposing_model("u8");
     let (data, order, kept) = ([1u8, 2, 3, 4, 5, 6], [1i64, 0], [7i16; 4]);
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
-    let plan = model.planned(&turning_descs(TRUNDLE_DTYPE_U8), &[null(), inputs[1], null()]);
+    let plan = model.planned(&transposing_descs(TRUNDLE_DTYPE_U8), &[null(), inputs[1], null()]);
     let mut outputs = [Guarded::new(6), Guarded::new(8), Guarded::new(6)];
     let to = outputs.each_mut().map(Guarded::start);
     for _ in 0..2 {

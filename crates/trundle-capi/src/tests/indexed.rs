@@ -35,7 +35,7 @@ fn number_of(index: &[usize], sizes: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// `None` if no index is valid.
+/// Indices along one axis; `None` if no index is valid.
 fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<GatherIndices> {
     let size = |(at, size): (usize, &usize)| match choices.below(4) {
         _ if at == axis => choices.below(6),
@@ -57,7 +57,7 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Gat
     Some(GatherIndices { part: sizes.clone(), sizes, values, sources })
 }
 
-/// After `batch` batch axes; `None` if no index is valid.
+/// Indices of several axes after `batch` batch axes; `None` if no index is valid.
 fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<GatherIndices> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();
@@ -77,8 +77,8 @@ fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Gathe
         let own = &values[at * together..][..together];
         let own: Vec<usize> =
             own.iter().zip(indexed).map(|(index, size)| from_front(*index, *size)).collect();
-        for behind in indices(rest) {
-            let source = [&position[..batch], &own, &behind].concat();
+        for trailing in indices(rest) {
+            let source = [&position[..batch], &own, &trailing].concat();
             sources.push(number_of(&source, shape));
         }
     }

@@ -126,8 +126,8 @@ fn result(id: usize, name: &str) -> String {
     layer(id, name, "Result", "", 1, 0)
 }
 
-/// A transpose by an input `order`, whose result is two outputs, and an input that is only passed on.
-pub(super) fn turning(element: &str) -> OwnedModel {
+/// A model with a transpose by an input `order`, whose result is two outputs, and an input that is only passed on.
+pub(super) fn transposing_model(element: &str) -> OwnedModel {
     let layers = [
         parameter(0, "data", element, "?,3"),
         parameter(1, "order", "i64", "2"),
@@ -141,12 +141,12 @@ pub(super) fn turning(element: &str) -> OwnedModel {
     OwnedModel::of_layers(&layers.concat(), &edges)
 }
 
-/// The `order` input of [`turning`].
-const TURNED: [i64; 2] = [1, 0];
-const TURNING_SIZES: [[u64; 2]; 3] = [[2, 3], [2, 0], [4, 0]];
+/// The `order` input of [`transposing_model`].
+const ORDER: [i64; 2] = [1, 0];
+const TRANSPOSING_SIZES: [[u64; 2]; 3] = [[2, 3], [2, 0], [4, 0]];
 
-pub(super) fn turning_descs(dtype: trundle_dtype) -> [trundle_tensor_desc; 3] {
-    let [data, order, kept] = &TURNING_SIZES;
+pub(super) fn transposing_descs(dtype: trundle_dtype) -> [trundle_tensor_desc; 3] {
+    let [data, order, kept] = &TRANSPOSING_SIZES;
     [
         packed(dtype, data),
         packed(TRUNDLE_DTYPE_I64, &order[..1]),
@@ -159,7 +159,7 @@ fn a_model_lists_its_inputs_and_outputs() {
     let model = OwnedModel::patches();
     assert_eq!(model.names(), (vec!["image".into()], vec!["patches".into()]));
     assert_eq!(model.input(0), (TRUNDLE_DTYPE_F32, Ok(vec![-1, 224, 224, 3])));
-    let model = turning("u4");
+    let model = transposing_model("u4");
     let names = |names: [&str; 3]| names.map(str::to_owned).to_vec();
     let outputs = names(["turned", "kept", "again"]);
     assert_eq!(model.names(), (names(["data", "order", "kept"]), outputs));
@@ -247,10 +247,10 @@ fn a_planned_model_runs_repeatedly_on_several_threads() {
 
 #[test]
 fn deciding_elements_are_read_when_planning() {
-    let model = turning("u8");
-    let descs = turning_descs(TRUNDLE_DTYPE_U8);
+    let model = transposing_model("u8");
+    let descs = transposing_descs(TRUNDLE_DTYPE_U8);
     let (data, kept) = ([1u8, 2, 3, 4, 5, 6], [-1i16, 2, -3, 4]);
-    let mut order = TURNED;
+    let mut order = ORDER;
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
     assert_eq!(model.deciding(&descs, &inputs), [0, 1, 0]);
@@ -269,7 +269,7 @@ fn deciding_elements_are_read_when_planning() {
         outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
     }
     // Data of other inputs is accepted too.
-    let order = TURNED;
+    let order = ORDER;
     let all = [inputs[0], order.as_ptr().cast(), inputs[2]];
     let plan = model.planned(&descs, &all);
     assert_ok(plan.run_all(&all, &outputs.each_mut().map(Guarded::start)));
@@ -278,11 +278,11 @@ fn deciding_elements_are_read_when_planning() {
 
 #[test]
 fn unused_bits_of_packed_outputs_are_kept() {
-    let model = turning("u4");
+    let model = transposing_model("u4");
     let sizes = [3, 3];
-    let mut descs = turning_descs(TRUNDLE_DTYPE_U4);
+    let mut descs = transposing_descs(TRUNDLE_DTYPE_U4);
     descs[0] = packed(TRUNDLE_DTYPE_U4, &sizes);
-    let (data, order, kept) = ([0x21u8, 0x43, 0x65, 0x87, 0xf9], TURNED, [0i16; 4]);
+    let (data, order, kept) = ([0x21u8, 0x43, 0x65, 0x87, 0xf9], ORDER, [0i16; 4]);
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
     let plan = model.planned(&descs, &[null(), inputs[1], null()]);
@@ -353,15 +353,15 @@ fn links_out_of_the_folder_need_permission() {
 
 #[test]
 fn inputs_that_do_not_fit_are_not_planned() {
-    let model = turning("u8");
-    let descs = turning_descs(TRUNDLE_DTYPE_U8);
+    let model = transposing_model("u8");
+    let descs = transposing_descs(TRUNDLE_DTYPE_U8);
     let [data, order, kept] = descs;
-    let turned = TURNED;
+    let turned = ORDER;
     let elements: [*const c_void; 3] = [null(), turned.as_ptr().cast(), null()];
     let (sizes, strides, long) = ([2, 4], [1, 2], [5]);
     let signed = trundle_tensor_desc { dtype: TRUNDLE_DTYPE_I8, ..data };
     let wide = packed(TRUNDLE_DTYPE_U8, &sizes);
-    let columns = strided(TRUNDLE_DTYPE_U8, &TURNING_SIZES[0], &strides);
+    let columns = strided(TRUNDLE_DTYPE_U8, &TRANSPOSING_SIZES[0], &strides);
     let long = packed(TRUNDLE_DTYPE_I16, &long);
     let no_sizes = trundle_tensor_desc { sizes: null(), ..kept };
     let wrong = [1i64, 1];
@@ -433,10 +433,10 @@ fn models_with_strings_are_refused() {
 
 #[test]
 fn queries_of_models_and_plans_are_checked() {
-    let model = turning("u8");
-    let order = TURNED;
-    let plan =
-        model.planned(&turning_descs(TRUNDLE_DTYPE_U8), &[null(), order.as_ptr().cast(), null()]);
+    let model = transposing_model("u8");
+    let order = ORDER;
+    let plan = model
+        .planned(&transposing_descs(TRUNDLE_DTYPE_U8), &[null(), order.as_ptr().cast(), null()]);
     let (mut dtype, mut sizes, mut rank) = (7, [7; 8], 7);
     let (number, null_pointer) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_NULL_POINTER);
     let room = TRUNDLE_ERROR_BUFFER_SIZE;
@@ -484,10 +484,10 @@ fn queries_of_models_and_plans_are_checked() {
 
 #[test]
 fn buffers_are_checked_in_each_run_of_a_model() {
-    let model = turning("i32");
-    let order = TURNED;
-    let plan =
-        model.planned(&turning_descs(TRUNDLE_DTYPE_I32), &[null(), order.as_ptr().cast(), null()]);
+    let model = transposing_model("i32");
+    let order = ORDER;
+    let plan = model
+        .planned(&transposing_descs(TRUNDLE_DTYPE_I32), &[null(), order.as_ptr().cast(), null()]);
     let (mut data, mut out) = (Guarded::new(64), Guarded::new(128));
     let to = out.start();
     let at = |byte: usize| to.wrapping_byte_add(byte);

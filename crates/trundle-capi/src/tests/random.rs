@@ -19,7 +19,7 @@ pub(super) const CASES: u32 = 4_000;
 /// A tensor with the lists of its description.
 pub(super) struct Tensor {
     pub(super) buffer: Guarded,
-    /// In units of `width`.
+    /// Offset and strides are in units of `width`.
     pub(super) layout: Layout,
     width: Width,
     dtype: trundle_dtype,
@@ -362,8 +362,7 @@ fn every_padding_agrees_with_a_reference() {
         let scalar = Layout::row_major(&trundle::Shape::default(), 1).unwrap();
         let mut value = Tensor::new(number, dtype, &scalar);
         fill(value.buffer.content_mut(), seed + 1);
-        let sizes =
-            shape.iter().zip(&widths).map(|(size, [before, behind])| size + before + behind);
+        let sizes = shape.iter().zip(&widths).map(|(size, [before, after])| size + before + after);
         let sizes: Vec<usize> = sizes.collect();
         let elements = data.elements();
         let modes = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];

@@ -565,7 +565,7 @@ fn invalid_indices_of_gather_elements_and_nd_are_refused() {
 fn each_thread_keeps_its_own_last_message() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     refused(TRUNDLE_ERROR_AXIS, "order entry 7", |out| transpose(&desc, data(), &[7], &desc, out));
-    let there = std::thread::spawn(|| {
+    let other_thread = std::thread::spawn(|| {
         let before = last_message();
         let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
         refused(TRUNDLE_ERROR_AXIS, "order entry 8", |out| {
@@ -573,7 +573,7 @@ fn each_thread_keeps_its_own_last_message() {
         });
         before
     });
-    assert_eq!(there.join().unwrap(), "");
+    assert_eq!(other_thread.join().unwrap(), "");
     let mut out = Guarded::new(1);
     assert_ok(transpose(&desc, data(), &[], &desc, out.start()));
     assert!(last_message().contains("order entry 7"));

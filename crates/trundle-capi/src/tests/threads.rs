@@ -140,12 +140,12 @@ fn every_move_of_a_plan_uses_the_set_number_of_threads() {
 fn a_setting_applies_to_its_own_thread_only() {
     let default = trundle_num_threads();
     trundle_set_num_threads(default + 1);
-    let there = std::thread::spawn(|| {
+    let other_thread = std::thread::spawn(|| {
         let before = trundle_num_threads();
         trundle_set_num_threads(77);
         (before, trundle_num_threads())
     });
-    assert_eq!(there.join().unwrap(), (default, 77));
+    assert_eq!(other_thread.join().unwrap(), (default, 77));
     assert_eq!(trundle_num_threads(), default + 1);
 }
 

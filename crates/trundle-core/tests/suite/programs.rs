@@ -21,7 +21,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// So large that passes write only outputs.
+/// A budget so large that passes usually write only outputs.
 fn large() -> Budget {
     Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
@@ -331,7 +331,7 @@ fn joined_slices_of_a_roll_simplify_to_the_roll() {
     assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
 }
 
-/// May be empty.
+/// Random ranges along each axis, which may be empty.
 fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
     let range = |size: &usize| {
         let start = choices.below(size + 1);

@@ -48,7 +48,8 @@ fn holds(names: &str, dtype: DType) -> bool {
     names.split(' ').any(|name| name == dtype.to_string())
 }
 
-/// Checks that an operator is valid without a level, and that the level accepts it or refuses it with the message `fault`.
+/// Checks that an operator is valid without a level, and that the level accepts it or refuses it with the message
+/// `fault`.
 #[track_caller]
 fn check_level(
     level: FeatureLevel,

@@ -56,10 +56,10 @@ fn check_passes(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
 #[test]
 fn stages_after_rows_and_indices_join_the_pass_of_the_rows() {
     let text = "take(indices=[0, 0, 1, 0, 0], axis=1) | reverse(axis=2, batch_axis=1, lengths=[0, 2, 0, 2, 0])";
-    for behind in
+    for suffix in
         ["", " | transpose(0, 1, 2)", " | transpose(2, 1, 0)", " | flip(axes=[1]) | roll(1, 0)"]
     {
-        let chain: Chain = format!("{text}{behind}").parse().unwrap();
+        let chain: Chain = format!("{text}{suffix}").parse().unwrap();
         let shape = Shape::new([3, 2, 2]).unwrap();
         let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
         assert_eq!(plan.passes().len(), 2, "{plan}");

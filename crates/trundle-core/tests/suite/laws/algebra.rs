@@ -133,13 +133,13 @@ fn maps_that_read_outside_their_source_never_panic() {
         let bounds = source.fit(map.in_shape());
         let part = map.within_source(&bounds).unwrap();
         let own = part.in_shape();
-        let mut befores = vec![IndexMap::identity(own)];
+        let mut previous_maps = vec![IndexMap::identity(own)];
         if own.rank() > 0 {
-            befores.push(map_of(Roll::new(&[1], &[0]), own));
-            befores
+            previous_maps.push(map_of(Roll::new(&[1], &[0]), own));
+            previous_maps
                 .push(IndexMap::reshape(own, &shape(&[own.elements()])).unwrap().invert().unwrap());
         }
-        for before in befores {
+        for before in previous_maps {
             refused.set(refused.get() + usize::from(before.then(&part).is_err()));
         }
         let _ = part.invert();

@@ -57,7 +57,7 @@ fn attributes_come_from_the_call_or_the_default() {
         [
             "p/b/t Transpose { order: Given([1, 0]) } 0 -> 4",
             "p/b/b Flatten { axis: 2 } 4 -> 1",
-            // It has neither a default nor a value.
+            // The attribute has neither a default nor a value.
             "q/b/t Transpose { order: Given([]) } 1 -> 5",
             "q/b/b Flatten { axis: 2 } 5 -> 2",
             "y/t Transpose { order: Given([]) } 2 -> 6",

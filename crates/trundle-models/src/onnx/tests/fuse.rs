@@ -228,7 +228,7 @@ fn fixed_intermediate_shapes_are_computed_outside_the_node() {
     assert_eq!(found, all);
     let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!((&first.output[..], &first.input[..]), (&strings(&["c"])[..], &strings(&["x"])[..]));
-    // It computes the shape from `x`.
+    // The second node computes the shape from `x`.
     assert_eq!(second.input, strings(&["e", "x"]));
     let moved = run(second, &[(F32, &[4, 1], floats_of(5..9)), (F32, &[1, 2], floats_of([0, 0]))]);
     assert_eq!(moved, [(Shape::new([2, 1]).unwrap(), floats_of([5, 5]))]);

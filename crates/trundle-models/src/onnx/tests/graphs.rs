@@ -107,7 +107,7 @@ fn cycles_are_refused() {
     let named = |name: &str, node: Node| Node { name: name.to_owned(), ..node };
     let concat = |inputs: &[&str], output| node("Concat", inputs, &[output], vec![int("axis", 0)]);
     let nodes = vec![
-        // It follows the cycle.
+        // This node follows the cycle.
         named("after", identity("b", "y")),
         named("p", concat(&["x", "c"], "b")),
         named("q", identity("b", "c")),

@@ -132,7 +132,7 @@ fn a_body_reads_values_of_the_outer_graph() {
     assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
 }
 
-/// Some exporters state a list.
+/// Some exporters declare the iteration number as a list.
 #[test]
 fn the_iteration_number_has_the_stated_rank() {
     let two = 2i64.to_le_bytes();

@@ -50,7 +50,7 @@ fn constant_of_shape() {
     assert!(refused.starts_with(r#"its value"#), "{refused}");
 }
 
-/// The attribute is a float. In the graph, the value has the type of the data.
+/// In old opsets, the value of a pad is a float attribute. In the graph, it has the type of the data.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     let bytes = |elem_type| {

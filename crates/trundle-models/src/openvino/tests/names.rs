@@ -4,7 +4,7 @@ use super::super::read_parts;
 use crate::{Model, Result};
 
 /// Two Results read one Transpose of a Parameter. `tensors` has attributes of the output ports of Parameter and
-/// Transpose, `results` those of the Results.
+/// Transpose, `results` has attributes of the Results.
 fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> {
     let [given, moved] = tensors;
     let [first, second] = results;

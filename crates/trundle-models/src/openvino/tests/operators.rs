@@ -68,7 +68,7 @@ fn a_reverse_by_a_mask_reads_booleans() {
     );
 }
 
-/// It differs from the type of the data.
+/// The output type of the layer differs from the type of its data.
 #[test]
 fn shape_of_has_the_stated_output_type() {
     let mut ir = Ir::new();

@@ -95,7 +95,7 @@ fn each_kind_of_list_accepts_its_element_types() {
     assert_eq!(takes(I32OrI64), "i32 i64");
     assert_eq!(takes(Integers), format!("{integers} {packed}"));
     assert_eq!(takes(Mask), format!("boolean {integers} {packed}"));
-    // Its smallest number, 2^-127, is not whole.
+    // F8E8M0 is missing, because its smallest number, 2^-127, is not whole.
     assert_eq!(
         takes(Numbers),
         format!("{integers} f8e4m3 f8e5m2 bf16 f16 f32 f64 {packed} f4e2m1")

@@ -78,7 +78,7 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
-    /// At least one index; some are negative. `None` if the size is 0.
+    /// Random indices, at least one; some are negative. `None` if the size is 0.
     fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
         let (count, size) = (1 + self.random.below(most), size as i64);
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())

@@ -126,7 +126,7 @@ fn a_crop_may_reach_outside_the_data() {
         let coordinates = Coordinates::TfCropAndResize { part, outside };
         resize(None, Some(&[5]), coordinates, Nearest::RoundPreferFloor)
     };
-    // From 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
+    // The part is from 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
     expect_indices(of(&[0.25, 0.75], 0.0), 5, &[1, 1, 2, 2, 3]);
     // The part runs backwards.
     expect_indices(of(&[1.0, 0.0], 0.0), 5, &[4, 3, 2, 1, 0]);

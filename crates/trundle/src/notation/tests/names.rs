@@ -11,7 +11,7 @@ use super::super::names::{Axis, AxisNames};
 use super::super::{NumbersFile, Unfilled};
 use crate::Chain;
 
-/// Separated by spaces; `-` is an unnamed axis.
+/// Parses names separated by spaces; `-` is an unnamed axis.
 fn names(written: &str) -> AxisNames {
     let name = |word: &str| (word != "-").then(|| word.to_owned());
     AxisNames::of(&written.split_whitespace().map(name).collect::<Vec<_>>())
@@ -117,8 +117,8 @@ proptest! {
     ) {
         let (mut order, mut texts) = (vec![0, 1, 2], Vec::new());
         for (kind, chosen, shift) in stages {
-            let (text, behind) = stage(kind, &chosen, shift, &order);
-            order = behind;
+            let (text, next_order) = stage(kind, &chosen, shift, &order);
+            order = next_order;
             texts.push(text);
         }
         let text = texts.join(" | ");
