@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_have_the_number_that_says_them() {
+    fn element_numbers_survive_a_round_trip() {
         for (number, ..) in NUMBERED {
             for added in ORDERS.iter().map(|(added, _)| *added).chain([0]) {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };

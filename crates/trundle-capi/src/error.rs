@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_a_status_and_its_words_the_message() {
+    fn a_panic_becomes_a_status_with_its_message() {
         assert_eq!(guarded(|| panic!("odd {}", 1)), TRUNDLE_ERROR_INTERNAL);
         assert_eq!(last_message(), "internal error of the library: odd 1");
         assert_eq!(guarded(|| panic!("even")), TRUNDLE_ERROR_INTERNAL);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_whole_whatever_is_in_it() {
+    fn a_message_with_a_nul_is_complete() {
         let status = guarded(|| Err(Failure::new(7, "one\0two")));
         assert_eq!((status, last_message()), (7, "onetwo".to_owned()));
         assert_eq!(guarded(|| Ok(())), TRUNDLE_OK);

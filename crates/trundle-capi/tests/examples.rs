@@ -68,11 +68,11 @@ fn libraries() -> PathBuf {
 
 impl Compiler {
     /// Prints a line if the compiler is not installed, even if the test passes.
-    fn is_there(&self) -> bool {
+    fn is_installed(&self) -> bool {
         let there = Command::new(self.program).arg("--version").output().is_ok();
         if !there {
-            let said = format!("SKIPPED: no {} on this machine\n", self.program);
-            std::io::stderr().write_all(said.as_bytes()).unwrap();
+            let message = format!("SKIPPED: no {} on this machine\n", self.program);
+            std::io::stderr().write_all(message.as_bytes()).unwrap();
         }
         there
     }
@@ -119,13 +119,13 @@ fn the_examples_work() {
     {
         C.try_example(&example(name), expected);
     }
-    if CPP.is_there() {
+    if CPP.is_installed() {
         CPP.try_example(&example("sequences.cpp"), SEQUENCES);
     }
 }
 
 #[test]
-fn the_examples_of_the_documents_work() {
+fn the_examples_in_the_documents_work() {
     try_document("docs/c.md", DOCUMENT);
     try_document("docs/models.md", MODELS);
 }
@@ -145,7 +145,7 @@ fn try_document(path: &str, expected: &str) {
 fn the_header_alone_is_c_and_cpp() {
     let folder = tempfile::tempdir().unwrap();
     for (compiler, name) in [(C, "alone.c"), (CPP, "alone.cpp")] {
-        if compiler.is_there() {
+        if compiler.is_installed() {
             let source = folder.path().join(name);
             std::fs::write(&source, "#include <trundle.h>\n#include <trundle.h>\n").unwrap();
             let object = folder.path().join("alone.o");

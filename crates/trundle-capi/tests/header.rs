@@ -42,7 +42,7 @@ const MODULES: [&str; 16] = [
 ];
 
 #[test]
-fn the_header_is_made_of_the_sources() {
+fn the_header_matches_the_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     config.after_includes = Some(version_macros());

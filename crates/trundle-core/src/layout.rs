@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn a_search_without_end_is_refused_in_bounded_time() {
+    fn an_endless_search_for_overlaps_is_refused_quickly() {
         let near = layout(&[1 << 20, 1 << 20, 1 << 20], &[1_000_003, 1_000_033, 1_000_037]);
         assert!(near.check_writable(1).is_err());
     }

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_lie_where_the_formats_say() {
+    fn elements_have_the_bits_of_their_formats() {
         use BitOrder::{HighFirst, LowFirst, Split};
         let cases: [(u8, BitOrder, &[u8], &[u8]); 9] = [
             (1, HighFirst, &[0b1011_0010], &[1, 0, 1, 1, 0, 0, 1, 0]),

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_have_the_type_that_they_are() {
+    fn views_have_the_type_of_their_elements() {
         assert_eq!(TensorView::from_slice(&[1u8; 6], &shape(&[2, 3])).unwrap().dtype(), DType::U8);
         let view = TensorView::from_slice(&[1i64; 6], &shape(&[2, 3])).unwrap();
         assert_eq!((view.dtype(), view.width()), (DType::I64, Width::Bytes(8)));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_are_not_there_are_refused() {
+    fn views_outside_their_buffer_are_refused() {
         let numbers = [1u16, 2, 3, 4, 5];
         let refused = |elements: &[u16], sizes: &[usize], offset, strides: &[isize]| {
             let view = TensorView::from_strided(elements, &shape(sizes), offset, strides);

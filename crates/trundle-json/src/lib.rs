@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn json_of_python_comes_back_as_it_was() {
+    fn json_of_python_survives_a_round_trip() {
         for (text, value) in [
             ("NaN", json!("\0NaN")),
             (" [Infinity, -Infinity]", json!(["\0Infinity", "\0-Infinity"])),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_and_strings_have_values_of_their_own() {
+    fn special_floats_and_strings_stay_distinct() {
         for float in [0.5, -0.0, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
             let text = to_text(&of_float(float));
             let back = super::float(&parse(text.as_bytes()).unwrap()).unwrap();

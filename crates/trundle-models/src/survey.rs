@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_named_with_their_counts() {
+    fn operators_are_listed_with_their_counts() {
         let mut survey = Survey::default();
         for (why, name) in [
             (Why::Moves, "Gather"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_nothing_but_names_gives_no_message_of_all_of_them() {
+    fn a_long_list_of_operators_is_shortened() {
         let mut survey = Survey::default();
         (0..1000).for_each(|n| survey.add(Why::Unknown, format!("op{n:04}"), String::new));
         let message = survey.finish("Concat").unwrap_err().to_string();

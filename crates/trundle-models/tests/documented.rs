@@ -15,7 +15,7 @@ fn patches(images: Data, batch: usize) -> Result<Vec<Data>, Box<dyn std::error::
 // until here
 
 #[test]
-fn the_example_of_the_documents_runs() {
+fn the_example_in_the_documentation_runs() {
     let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let (_, code) = include_str!("documented.rs").split_once("// documented\n").unwrap();
     let (code, _) = code.split_once("// until here\n").unwrap();
@@ -27,7 +27,7 @@ fn the_example_of_the_documents_runs() {
     let bytes: Vec<u8> = (0..elements).flat_map(|at| (at as f32).to_le_bytes()).collect();
     let outputs = patches(Data::Bytes(bytes.into()), 2).unwrap();
     let [Data::Bytes(moved)] = &outputs[..] else { panic!("{} outputs", outputs.len()) };
-    // It starts at row 1, column 16 of the image.
+    // The patch starts at row 1, column 16 of the image.
     let at = (768 + 48) * 4;
     assert_eq!(moved[at..at + 4], ((224 + 16) as f32 * 3.0).to_le_bytes());
 }

@@ -35,7 +35,7 @@ def some_sizes(chance):
 def some_model(kind, chance):
     """Returns a model with one layer, whose inputs are constants."""
 
-    def created(version, inputs, attributes=None):
+    def create_node(version, inputs, attributes=None):
         nodes = [opset1.constant(each) for each in inputs]
         return NodeFactory(version).create(kind, nodes, attributes or {})
 
@@ -52,28 +52,28 @@ def some_model(kind, chance):
                 inputs[0] += np.float32(0.125)
         elif kind == "Power":
             inputs[1] = np.array(chance.randint(0, 3)).astype(dtype)
-        node = created("opset1", inputs)
+        node = create_node("opset1", inputs)
     elif kind in REDUCE:
         one = one or [3]
         data = some(chance, one, dtype, -2)
         data = data > 0 if "Logical" in kind else np.floor(data).astype(dtype)
         axes = np.array(chance.sample(range(len(one)), chance.randint(1, len(one))), np.int64)
-        node = created("opset1", [data, axes], {"keep_dims": chance.random() < 0.5})
+        node = create_node("opset1", [data, axes], {"keep_dims": chance.random() < 0.5})
     elif kind == "Select":
         shape = chance.choice([one, other])
-        node = created("opset1", [some(chance, shape, dtype) > 0, some(chance, one, dtype), some(chance, other, dtype)])
+        node = create_node("opset1", [some(chance, shape, dtype) > 0, some(chance, one, dtype), some(chance, other, dtype)])
     elif kind in ("Convert", "ConvertLike"):
         data, to = some(chance, one, dtype), chance.choice(TYPES)
         if kind == "Convert":
             element = {np.int32: "i32", np.int64: "i64", np.float32: "f32"}[to]
-            node = created("opset1", [data], {"destination_type": element})
+            node = create_node("opset1", [data], {"destination_type": element})
         else:
-            node = created("opset1", [data, some(chance, other, to)])
+            node = create_node("opset1", [data, some(chance, other, to)])
     elif kind == "LogicalNot":
-        node = created("opset1", [some(chance, one, dtype) > 0])
+        node = create_node("opset1", [some(chance, one, dtype) > 0])
     elif kind == "Round":
-        node = created("opset5", [some(chance, one, np.float32)], {"mode": chance.choice(["half_to_even", "half_away_from_zero"])})
+        node = create_node("opset5", [some(chance, one, np.float32)], {"mode": chance.choice(["half_to_even", "half_away_from_zero"])})
     else:
         of_floats = kind in ("Sqrt", "Ceiling", "Floor")
-        node = created("opset1", [some(chance, one, np.float32 if of_floats else dtype, 0 if kind == "Sqrt" else -9)])
+        node = create_node("opset1", [some(chance, one, np.float32 if of_floats else dtype, 0 if kind == "Sqrt" else -9)])
     return ov.Model([opset1.result(node)], [])

@@ -148,7 +148,7 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
 }
 
 /// Returns the outputs of `run_into` after two calls.
-fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
+fn run_twice_into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.clone(),
         Data::Strings(_) => panic!("strings"),
@@ -166,7 +166,7 @@ fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
 }
 
 #[test]
-fn random_models_give_what_each_element_followed_by_itself_is() {
+fn random_models_agree_with_traces_of_each_element() {
     let (mut passes, mut tensors) = (0, 0);
     for seed in 0..6000 {
         let model = Choices::of(seed).model();
@@ -192,7 +192,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
             assert_eq!(bytes[..], expected, "seed {seed}, output {id:?} of {program:#?}");
             assert_eq!(model.first_difference(*id, &given, output), None, "seed {seed}");
         }
-        assert_eq!(into(&planned, &given), outputs, "seed {seed}");
+        assert_eq!(run_twice_into(&planned, &given), outputs, "seed {seed}");
         passes += planned.passes().len();
         tensors += program.tensors().len() - 3;
     }
@@ -218,7 +218,7 @@ fn texts_are_moved_and_repeated() {
 
 /// The parts of a joined tensor share a byte. Either may be written first.
 #[test]
-fn packed_parts_that_meet_within_a_byte_are_whole() {
+fn packed_parts_that_share_a_byte_are_joined() {
     for swapped in [false, true] {
         let mut program = Program::new();
         let mut parts = [0, 1].map(|_| program.given(shape(&[3]), DType::U4).unwrap());
@@ -234,13 +234,13 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
         let Data::Bytes(bytes) = &outputs[0] else { panic!("strings") };
         let expected = if swapped { [0x54, 0x16, 0x32] } else { [0x21, 0x43, 0x65] };
         assert_eq!(bytes[..], expected, "{parts:?}");
-        assert_eq!(into(&planned, &given), outputs);
+        assert_eq!(run_twice_into(&planned, &given), outputs);
     }
 }
 
-/// Unused bits of an output may belong to a larger tensor. Also if an output is returned twice.
+/// Unused bits of an output may belong to a larger tensor. They are kept even if an output is returned twice.
 #[test]
-fn bits_beside_packed_outputs_stay() {
+fn unused_bits_of_packed_outputs_are_kept() {
     let mut program = Program::new();
     let given = program.given(shape(&[9]), DType::U3).unwrap();
     let flipped = program.moved_by(given, Flip::new(&[0])).unwrap();
@@ -263,7 +263,7 @@ fn bits_beside_packed_outputs_stay() {
 }
 
 #[test]
-fn any_number_of_buffers_is_taken() {
+fn many_buffers_are_accepted() {
     let mut program = Program::new();
     let given: Vec<TensorId> =
         (0..70).map(|_| program.given(shape(&[1]), DType::U8).unwrap()).collect();
@@ -315,7 +315,7 @@ fn buffers_that_do_not_fit_are_refused() {
 
 /// The order of the transpose is an input. Other inputs decide nothing.
 #[test]
-fn a_model_says_whose_elements_decide() {
+fn a_model_names_the_inputs_whose_elements_decide() {
     let layer = |id: usize, kind: &str, of: &str| {
         format!("<layer id='{id}' name='{kind}{id}' type='{kind}' version='opset1'>{of}</layer>")
     };
@@ -376,7 +376,7 @@ fn inputs_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_is_known_of_other_tensors_is_refused() {
+fn infos_and_constants_must_match_the_program() {
     let mut program = Program::new();
     let given = program.given(shape(&[3]), DType::U16).unwrap();
     program.moved_by(given, Flip::new(&[0])).unwrap();

@@ -30,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Tests of models of these operators only.
+# Tests of models that contain only these operators.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -38,18 +38,18 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of these get constants instead of inputs, because arithmetic needs known values.
+# Arithmetic operators, whose tests get constants instead of inputs, because arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of these, if the bodies consist of the operators above.
+# Operators with bodies, which are tested if their bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse arithmetic: types smaller than a byte, strings, and results out of range.
-NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
+NOT_COMPUTED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
 
 # Tests that must be refused, with a part of the message.
 REFUSED = {
@@ -81,7 +81,7 @@ NEUTRAL = {
 SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
 
 
-def saved(path, array):
+def save_array(path, array):
     """Types that .npy does not have are saved as their bits."""
     array = np.asarray(array)
     if array.dtype.kind == "V" or array.dtype.num >= 256:
@@ -91,7 +91,7 @@ def saved(path, array):
     np.save(path, array)
 
 
-def ran(program, model, inputs):
+def run_model(program, model, inputs):
     """Returns the outputs by name, or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -99,7 +99,7 @@ def ran(program, model, inputs):
         arguments = []
         for info, array in zip(model.graph.input, inputs, strict=True):
             if info.type.HasField("tensor_type"):
-                saved(folder / f"in{len(arguments)}.npy", array)
+                save_array(folder / f"in{len(arguments)}.npy", array)
                 arguments += ["--input", f"{info.name}={folder}/in{len(arguments)}.npy"]
         out = folder / "out"
         command = [program, "run", str(folder / "model.onnx"), "--out-dir", str(out), *arguments, "--quiet", "--verify"]
@@ -111,8 +111,8 @@ def ran(program, model, inputs):
         return {info.name: np.load(out / f"{info.name}.npy") for info in model.graph.output}, None
 
 
-def difference(model, found, expected):
-    """Returns an empty text if there is no difference."""
+def describe_difference(model, found, expected):
+    """Describes the first difference, or returns None."""
     for info, array in zip(model.graph.output, expected, strict=True):
         if isinstance(array, TensorProto):
             array = numpy_helper.to_array(array)
@@ -126,7 +126,7 @@ def difference(model, found, expected):
     return None
 
 
-def refusal_due(name):
+def expected_refusal(name):
     """Returns a part of the message, if the test must be refused."""
     return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
 
@@ -167,16 +167,16 @@ def forms(model):
 def check_test(program, test):
     """Returns whether the test passed or was refused, the number of other opsets, and what went wrong."""
     counts, wrong = Counter(), []
-    due = refusal_due(test.name)
+    due = expected_refusal(test.name)
     for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
         is_first = model is test.model
-        found, refusal = ran(program, model, inputs)
+        found, refusal = run_model(program, model, inputs)
         if due:
             if refusal is None or due not in refusal:
                 wrong.append(f"{test.name}, opset {opset}: refused by {due!r}, got {refusal}")
             counts["refused" if is_first else "refused in other opsets"] += 1
             continue
-        problem = refusal or difference(model, found, expected)
+        problem = refusal or describe_difference(model, found, expected)
         if problem:
             wrong.append(f"{test.name}, opset {opset}: {problem}")
         else:
@@ -215,13 +215,13 @@ def check_arithmetic(program, test):
         model = with_constants(test.model, inputs)
         if model is None:
             continue
-        found, refusal = ran(program, model, [])
+        found, refusal = run_model(program, model, [])
         if refusal:
             counts["refused"] += 1
-            if not any(says in refusal for says in NOT_RECKONED):
+            if not any(says in refusal for says in NOT_COMPUTED):
                 wrong.append(f"{test.name}: {refusal}")
             continue
-        problem = difference(model, found, expected)
+        problem = describe_difference(model, found, expected)
         # Sums and powers in f32 may differ in the last bit.
         if problem and not all(
             np.allclose(found[info.name], array, rtol=1e-6, atol=0, equal_nan=True)
@@ -239,8 +239,8 @@ def check_module(program, name, model):
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
     infos = [info.name for info in model.graph.input]
     expected = ReferenceEvaluator(model).run(None, dict(zip(infos, inputs, strict=True)))
-    found, refusal = ran(program, model, inputs)
-    problem = refusal or difference(model, found, expected)
+    found, refusal = run_model(program, model, inputs)
+    problem = refusal or describe_difference(model, found, expected)
     return f"{name}: {problem}" if problem else ""
 
 
@@ -296,8 +296,8 @@ class Coordinates:
         self.made.append(found[0])
         return found
 
-    def is_accident(self, mode):
-        """Whether this has happened since the last call."""
+    def is_ambiguous(self, mode):
+        """Whether the reference used such a coordinate since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)
@@ -318,10 +318,10 @@ def check_resize(program, chance, coordinates):
         expected = ReferenceEvaluator(model).run(None, inputs)
     except (ValueError, IndexError, TypeError, ZeroDivisionError, UnboundLocalError):
         return 0
-    if coordinates.is_accident(attributes["nearest_mode"]):
+    if coordinates.is_ambiguous(attributes["nearest_mode"]):
         return 0
-    found, refusal = ran(program, model, list(inputs.values()))
-    problem = refusal or difference(model, found, expected)
+    found, refusal = run_model(program, model, list(inputs.values()))
+    problem = refusal or describe_difference(model, found, expected)
     if problem:
         sys.exit(f"{attributes} of {inputs}: {problem}")
     return 1
@@ -329,8 +329,8 @@ def check_resize(program, chance, coordinates):
 
 def check_loop(program, make, chance):
     model, inputs, expected = make(chance)
-    found, refusal = ran(program, model, list(inputs.values()))
-    problem = refusal or difference(model, found, expected)
+    found, refusal = run_model(program, model, list(inputs.values()))
+    problem = refusal or describe_difference(model, found, expected)
     return f"{make.__name__} of {inputs}: {problem}\n{onnx.printer.to_text(model)}" if problem else ""
 
 
@@ -368,22 +368,22 @@ def main():
         wrong += problems
         if arguments.verbose:
             print(test.name, "wrong" if problems else dict(own))
-    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    print(f"ONNX {onnx.__version__}, {len(tests)} tests: {said}")
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"ONNX {onnx.__version__}, {len(tests)} tests: {summary}")
     unused = [pattern for pattern in REFUSED if not any(Path(test.name).match(pattern) for test in tests)]
     wrong += [f"no test is called {pattern}" for pattern in unused]
     if wrong:
         sys.exit("\n".join(wrong))
-    reckoned = [test for test in every if (operators(test) and operators(test) <= ARITHMETIC) or has_loop(test)]
-    if sum(map(has_loop, reckoned)) < 5:
+    arithmetic_tests = [test for test in every if (operators(test) and operators(test) <= ARITHMETIC) or has_loop(test)]
+    if sum(map(has_loop, arithmetic_tests)) < 5:
         sys.exit("tests of loops are missing")
     counts = Counter()
     with ThreadPoolExecutor() as pool:
-        for own, problems in pool.map(lambda test: check_arithmetic(program, test), reckoned):
+        for own, problems in pool.map(lambda test: check_arithmetic(program, test), arithmetic_tests):
             counts += own
             wrong += problems
-    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    print(f"{len(reckoned)} tests of arithmetic on constants: {said}")
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"{len(arithmetic_tests)} tests of arithmetic on constants: {summary}")
     if wrong:
         sys.exit("\n".join(wrong))
     with zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip")) as archive:

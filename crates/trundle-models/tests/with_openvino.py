@@ -89,7 +89,7 @@ class Model:
         for read in self.reading_order():
             sizes = list(self.tensors[read].get_shape())
             layer, reads = (makes(self.chance, sizes), [read]) if makes else self.concat(read)
-            if layer and self.takes(layer, reads):
+            if layer and self.try_to_add(layer, reads):
                 return
 
     def reading_order(self):
@@ -112,12 +112,12 @@ class Model:
         self.chance.shuffle(reads)
         return Layer("Concat", "opset1", [], {"axis": axis}), reads
 
-    def takes(self, layer, reads):
+    def try_to_add(self, layer, reads):
         """Adds a layer, unless its output is empty or too large, or OpenVINO refuses it."""
         before = len(self.lists)
         layer.index_type = self.chance.choice([np.int32, np.int64])
         try:
-            made = self.made(layer, [self.tensors[at] for at in reads], self.kept).outputs()
+            made = self.create_layer(layer, [self.tensors[at] for at in reads], self.kept).outputs()
         except RuntimeError:
             made = []
         sizes = [list(output.get_shape()) for output in made]
@@ -128,7 +128,7 @@ class Model:
         self.tensors += made
         return True
 
-    def made(self, layer, tensors, listed):
+    def create_layer(self, layer, tensors, listed):
         """`listed` creates the lists of the layer."""
         element = tensors[0].get_element_type()
         nodes = []
@@ -163,9 +163,9 @@ class Model:
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
-    def built(self, by_texts=False, plain=True):
-        """Builds the model, with lists as constants or in their forms, and the input data. With `by_texts`, layers with
-        a specified result become gathers of its elements."""
+    def build(self, by_specification=False, plain=True):
+        """Builds the model, with lists as constants or in their forms, and the input data. With `by_specification`,
+        layers with a specified result become gathers of its elements."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]
@@ -182,9 +182,9 @@ class Model:
         tensors = [parameter.output(0) for parameter in parameters]
         for layer, reads in self.layers:
             taken = [tensors[at] for at in reads]
-            made = self.made(layer, taken, listed)
-            if by_texts and layer.said:
-                made = as_said(layer, taken[0])
+            made = self.create_layer(layer, taken, listed)
+            if by_specification and layer.specified_result:
+                made = as_specified(layer, taken[0])
             tensors += made.outputs()
         return ov.Model([opset1.result(tensors[at]) for at in self.results], parameters, "model"), data
 
@@ -229,10 +229,10 @@ def of_shape(entries, _, parameter):
     return create("Gather", "opset8", [shape, constant(places, None), constant(np.array(0), None)], {"batch_dims": 0})
 
 
-def as_said(layer, tensor):
+def as_specified(layer, tensor):
     """A gather from the elements of the tensor, followed by `elements`."""
     sizes, known = tuple(tensor.get_shape()), 128
-    named = layer.said(np.arange(math.prod(sizes)).reshape(sizes) + known)
+    named = layer.specified_result(np.arange(math.prod(sizes)).reshape(sizes) + known)
     flat = create("Reshape", "opset1", [tensor, constant(np.array([-1]), None)], {"special_zero": False})
     table = create("Concat", "opset1", [of_type(np.arange(known), tensor.get_element_type()), flat], {"axis": 0})
     return create("Gather", "opset8", [table, constant(named, None), constant(np.array(0), None)], {"batch_dims": 0})
@@ -284,8 +284,8 @@ def filled(element, sizes, data):
     return element, sizes, data[:-1] + bytes([data[-1] & (1 << bits % 8) - 1]) if bits % 8 else data
 
 
-def difference(found, expected):
-    """Returns an empty text if there is no difference."""
+def describe_difference(found, expected):
+    """Describes the first difference, or returns an empty text."""
     if isinstance(found, str):
         return str(found)
     for at, (own, due) in enumerate(zip(found, expected, strict=True)):
@@ -298,37 +298,37 @@ def difference(found, expected):
     return ""
 
 
-def in_its_forms(model):
+def with_lists_in_forms(model):
     """Lists are in their forms, unless OpenVINO infers wrong sizes for these."""
     try:
-        return model.built(plain=False)
+        return model.build(plain=False)
     except RuntimeError:
-        return model.built()
+        return model.build()
 
 
 def check(program, seed, layers):
     """Returns what is to be counted, and what went wrong, if anything."""
-    core, model, counts = the_core(), Model(seed, layers), Counter()
+    core, model, counts = openvino_core(), Model(seed, layers), Counter()
     kinds = [str(layer) for layer, _ in model.layers]
-    expected = by_openvino(core, *model.built(by_texts=True))
+    expected = by_openvino(core, *model.build(by_specification=True))
     if isinstance(expected, str):
         counts["refused by OpenVINO"] += 1
         print(f"seed {seed}: OpenVINO refuses {', '.join(kinds)}: {expected[:150]}")
         return counts, ""
     folder = Path(tempfile.mkdtemp(prefix=f"openvino-{seed}-"))
-    wrong = difference(by_program(program, *in_its_forms(model), folder), expected)
+    wrong = describe_difference(by_program(program, *with_lists_in_forms(model), folder), expected)
     if wrong:
         return counts, f"seed {seed}, {folder}: {wrong}\n  {model}"
     shutil.rmtree(folder)
     counts.update(set(kinds))
     counts["models alike"] += 1
-    named = any(layer.said for layer, _ in model.layers)
+    named = any(layer.specified_result for layer, _ in model.layers)
     # OpenVINO sometimes writes beyond packed elements.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
-    own = by_openvino(core, *model.built()) if named and not packed else expected
+    own = by_openvino(core, *model.build()) if named and not packed else expected
     if isinstance(own, str):
         counts["as the specification says, and refused by OpenVINO"] += 1
-    elif difference(own, expected):
+    elif describe_difference(own, expected):
         counts["as the specification says, and not OpenVINO"] += 1
     return counts, ""
 
@@ -339,12 +339,12 @@ def check_arithmetic(program, count):
     for kind in KINDS:
         for _ in range(count):
             model = some_model(kind, chance)
-            expected = by_openvino(the_core(), model, [])
+            expected = by_openvino(openvino_core(), model, [])
             if isinstance(expected, str):
                 wrong.append(f"OpenVINO refuses {kind}: {expected[:150]}")
                 continue
             folder = Path(tempfile.mkdtemp(prefix=f"openvino-{kind}-"))
-            problem = difference(by_program(program, model, [], folder), expected)
+            problem = describe_difference(by_program(program, model, [], folder), expected)
             if problem:
                 wrong.append(f"{kind}, {folder}: {problem}")
             else:
@@ -353,7 +353,7 @@ def check_arithmetic(program, count):
 
 
 @functools.cache
-def the_core():
+def openvino_core():
     core = ov.Core()
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
     return core

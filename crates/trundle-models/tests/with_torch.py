@@ -255,15 +255,15 @@ def repeated_until(x, length: int = 30):
     return x[:, :length]
 
 
-def rows_beside_the_last(x):
+def rows_with_the_previous_row(x):
     return scan(lambda last, row: (row.clone(), torch.cat([last, row.flip(0)])), x[0], x)
 
 
-def rows_from_behind(x):
+def rows_in_reverse(x):
     return scan(lambda last, row: (torch.roll(last, 1, 0), torch.stack([last, row])), x[0], x, reverse=True)
 
 
-def turned_again_and_again(x):
+def flipped_and_rolled_three_times(x):
     def turned(i, x):
         return i + 1, x.flip(0).roll(1, 1)
 
@@ -282,16 +282,16 @@ LOOPS = {
         "repeated until it is long": (repeated_until, (2, 7)),
     },
     "dynamo": {
-        "rows beside the last": (rows_beside_the_last, (5, 6)),
-        "rows from behind": (rows_from_behind, (5, 6)),
-        "turned again and again": (turned_again_and_again, (4, 6)),
+        "rows beside the last": (rows_with_the_previous_row, (5, 6)),
+        "rows from behind": (rows_in_reverse, (5, 6)),
+        "turned again and again": (flipped_and_rolled_three_times, (4, 6)),
     },
 }
 
 EXPORTERS = ("torchscript", "dynamo")
 
 
-def exported(exporter, module, inputs, is_open, path):
+def export_model(exporter, module, inputs, is_open, path):
     """If `is_open`, the size of axis 0 is left open."""
     names = [f"x{index}" for index in range(len(inputs))]
     is_batch = [tensor.shape[0] > 1 for tensor in inputs]
@@ -333,7 +333,7 @@ def check(program, name, exporter, is_open, archive):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         try:
-            names = exported(exporter, module, inputs, is_open, folder / "m.onnx")
+            names = export_model(exporter, module, inputs, is_open, folder / "m.onnx")
         except Exception as error:  # the exporter raises exceptions of many kinds
             return "not exported", str(error).splitlines()[0][:100]
         if is_open:
@@ -351,13 +351,13 @@ def check(program, name, exporter, is_open, archive):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return "refused", done.stderr.strip()
-        said = json.loads(done.stdout)
-        found = [np.load(output["file"]) for output in said["outputs"]]
+        result = json.loads(done.stdout)
+        found = [np.load(output["file"]) for output in result["outputs"]]
     for own, due in zip(found, expected, strict=True):
         due = due.detach().numpy()
         if own.shape != due.shape or own.tobytes() != np.ascontiguousarray(due).tobytes():
             return "wrong", f"{own.shape}, not {due.shape}"
-    return "passed", (said["passes"], len(found))
+    return "passed", (result["passes"], len(found))
 
 
 def main():
@@ -374,14 +374,14 @@ def main():
         sizes = "sizes left open" if is_open else "fixed sizes"
         modules = MODULES | LOOPS[exporter]
         for name in modules:
-            became, said = check(program, name, exporter, is_open, archive)
+            became, result = check(program, name, exporter, is_open, archive)
             if arguments.verbose:
-                print(f"{name}: {became} {said}")
+                print(f"{name}: {became} {result}")
             counts[became] += 1
             if became in ("refused", "wrong"):
-                problems.append(f"{name}, {exporter}, {sizes}: {became}: {said}")
+                problems.append(f"{name}, {exporter}, {sizes}: {became}: {result}")
             if became == "passed":
-                passes, outputs = said
+                passes, outputs = result
                 counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
         print(f"{exporter}, {sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
         if counts["passed"] < len(modules) - 5:

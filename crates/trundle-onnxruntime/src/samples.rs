@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_otherwise_for_other_sizes_is_not_said() {
+    fn sizes_that_do_not_scale_with_one_input_are_not_inferred() {
         let of = || vec![named("batch"), Size::Fixed(6)];
         assert_eq!(inferred_of(of(), |sizes| vec![sizes[0].min(8)]), None);
         assert_eq!(inferred_of(of(), |sizes| vec![sizes[0] + 1]), None);

@@ -23,7 +23,7 @@ fn message(status: OrtStatusPtr) -> String {
     unsafe { Error::consume_sys(status.0) }.message().to_owned()
 }
 
-unsafe extern "system" fn first_version_alone(version: u32) -> *const OrtApi {
+unsafe extern "system" fn only_the_first_version(version: u32) -> *const OrtApi {
     if version == 1 { &raw const STUB } else { null() }
 }
 
@@ -32,8 +32,8 @@ unsafe extern "system" fn version() -> *const c_char {
 }
 
 #[test]
-fn an_older_runtime_is_told_which_it_must_be() {
-    let base = OrtApiBase { GetApi: first_version_alone, GetVersionString: version };
+fn an_older_runtime_is_refused_with_the_needed_version() {
+    let base = OrtApiBase { GetApi: only_the_first_version, GetVersionString: version };
     // SAFETY: `base` is complete, and `register` does not use the options if our version is missing.
     let status = unsafe { register(null_mut(), &raw const base) };
     assert_eq!(message(status), "trundle needs ONNX Runtime 1.17 or newer, this is 1.16.3");
@@ -59,7 +59,7 @@ fn element_types_have_numbers() {
         let is_one_of_two = element == ElementType::Fixed(DType::Bytes(1));
         assert_eq!(number_of(element), (!is_one_of_two).then_some(number));
     }
-    // They differ from ONNX's numbers.
+    // These numbers differ from ONNX's numbers.
     let own = [24, 25, 26].map(|number| element_of(number).unwrap());
     assert_eq!(own, [DType::U2, DType::I2, DType::F8E8M0].map(ElementType::Fixed));
     for number in [-1, 0, 27, 1000] {

@@ -226,9 +226,9 @@ mod pages {
             };
             // SAFETY: the buffer is in use, since it is being accessed.
             let name = unsafe { &*slot.name.load(Ordering::Acquire) };
-            let said = format!("a buffer is left, by {by}: {name}\n");
+            let message = format!("a buffer is left, by {by}: {name}\n");
             // SAFETY: the bytes are valid. Tests capture Rust's output, so this writes directly.
-            unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
+            unsafe { libc::write(2, message.as_ptr().cast(), message.len()) };
         }
         if let Some(before) = BEFORE.get() {
             // SAFETY: `before` is the previous handler, as `sigaction` returned it.
@@ -256,7 +256,7 @@ mod tests {
 
     /// The test below runs this in a separate process.
     #[test]
-    fn leaves_a_buffer() {
+    fn reads_outside_a_buffer() {
         let Ok(at) = std::env::var("TRUNDLE_TESTS_LEAVE_A_BUFFER") else { return };
         let flush = if at.starts_with('-') { Flush::Start } else { Flush::End };
         let guarded = Guarded::holding(&[1; 100], flush, "the buffer of a test".to_owned());
@@ -267,16 +267,16 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
-    fn who_leaves_a_buffer_ends_the_process() {
+    fn a_read_outside_a_buffer_ends_the_process() {
         for (at, by) in [("-1", "by 1 before its first byte"), ("102", "by 3 behind its last")] {
             let run = std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["guarded::tests::leaves_a_buffer", "--exact"])
+                .args(["guarded::tests::reads_outside_a_buffer", "--exact"])
                 .env("TRUNDLE_TESTS_LEAVE_A_BUFFER", at)
                 .output()
                 .unwrap();
-            let said = String::from_utf8(run.stderr).unwrap();
-            assert!(!run.status.success(), "{said}");
-            assert!(said.contains(&format!("{by}: the buffer of a test")), "{said}");
+            let errors = String::from_utf8(run.stderr).unwrap();
+            assert!(!run.status.success(), "{errors}");
+            assert!(errors.contains(&format!("{by}: the buffer of a test")), "{errors}");
         }
     }
 }

@@ -20,13 +20,13 @@ pub struct PairByPair<Buffer: ?Sized> {
 pub(crate) enum Fault {
     None,
     LastElementMissing,
-    WritesBehindAnElement,
-    ReadsTheNeighbour,
-    WritesBeforeItRefuses,
+    WritesPastAnElement,
+    ReadsTheNextElement,
+    WritesBeforeRefusing,
     AcceptsShortBuffers,
-    ClearsWhatLiesBetween,
-    GoesOnAfterANo,
-    WritesAfterANo,
+    ClearsGaps,
+    ContinuesAfterAStop,
+    WritesAfterAStop,
     NewBuffersAreNotZero,
     FilledBuffersDiffer,
 }
@@ -124,9 +124,9 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         PairByPair { fault, buffer: PhantomData }
     }
 
-    /// Returns false if `go_on` has.
+    /// Returns false if `go_on` returned false.
     fn bytes(&self, plan: &Move, src: &Buffer, dst: &mut Buffer, go_on: &dyn Fn() -> bool) -> bool {
-        if self.fault == Fault::ClearsWhatLiesBetween {
+        if self.fault == Fault::ClearsGaps {
             (0..plan.dst_bytes()).for_each(|at| dst.set(at, 0));
         }
         let mut pairs = Vec::new();
@@ -136,15 +136,15 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         }
         for (from, to) in pairs {
             let stopped = !go_on();
-            if stopped && self.fault != Fault::WritesAfterANo {
+            if stopped && self.fault != Fault::WritesAfterAStop {
                 return false;
             }
-            let next = self.fault == Fault::ReadsTheNeighbour
+            let next = self.fault == Fault::ReadsTheNextElement
                 && from + 2 * plan.width() <= plan.src_bytes();
             let from = from + if next { plan.width() } else { 0 };
             (0..plan.width()).for_each(|byte| dst.set(to + byte, src.get(from + byte)));
             let end = to + plan.width();
-            if self.fault == Fault::WritesBehindAnElement && end == plan.dst_bytes() {
+            if self.fault == Fault::WritesPastAnElement && end == plan.dst_bytes() {
                 dst.set(end, 0);
             }
             if stopped {
@@ -154,7 +154,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         true
     }
 
-    /// Returns false if `go_on` has.
+    /// Returns false if `go_on` returned false.
     fn sub_byte(
         plan: &Move,
         packing: Packing,
@@ -228,7 +228,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         dst: &mut Buffer,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        let is_early = self.fault == Fault::WritesBeforeItRefuses && dst.size() > 0;
+        let is_early = self.fault == Fault::WritesBeforeRefusing && dst.size() > 0;
         if is_early {
             dst.set(0, dst.get(0) ^ 1);
         }
@@ -243,7 +243,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         if is_early {
             dst.set(0, dst.get(0) ^ 1);
         }
-        let go_on = || go_on() || self.fault == Fault::GoesOnAfterANo;
+        let go_on = || go_on() || self.fault == Fault::ContinuesAfterAStop;
         let is_whole = match plan.packing() {
             None => self.bytes(plan, src, dst, &go_on),
             Some(packing) => PairByPair::sub_byte(plan, packing, src, dst, &go_on),

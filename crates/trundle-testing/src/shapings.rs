@@ -59,7 +59,7 @@ enum UnfittedOp {
     Broadcast { new: Vec<usize>, longer: usize },
     HalfRoll { picked: [bool; 6], inverse: bool },
     Pad { axis: u8, width: [usize; 2], mode: PadMode },
-    Take { axis: u8, indices: Vec<i64>, apart: bool },
+    Take { axis: u8, indices: Vec<i64>, other_rank: bool },
     TakeAlongAxis { axis: u8, size: usize, seed: i64 },
     Windows { axis: u8, size: usize, step: usize },
     Rearrange { picks: [u8; 6], keys: [u8; 12], joined: [bool; 12] },
@@ -85,7 +85,7 @@ fn numbers() -> impl Strategy<Value = UnfittedOp> {
         2 => (any::<u8>(), [0..=9usize, 0..=9usize], modes())
             .prop_map(|(axis, width, mode)| UnfittedOp::Pad { axis, width, mode }),
         2 => (any::<u8>(), vec(any::<i64>(), 0..=9), any::<bool>())
-            .prop_map(|(axis, indices, apart)| UnfittedOp::Take { axis, indices, apart }),
+            .prop_map(|(axis, indices, other_rank)| UnfittedOp::Take { axis, indices, other_rank }),
         1 => (any::<u8>(), 0..=4usize, any::<i64>())
             .prop_map(|(axis, size, seed)| UnfittedOp::TakeAlongAxis { axis, size, seed }),
         1 => (any::<u8>(), 1..=3usize, 1..=3usize)
@@ -183,7 +183,7 @@ impl UnfittedOp {
                 given[2 * axis..2 * axis + 2].copy_from_slice(&width.map(signed));
                 (Pad::new(&given, *mode).into(), tensor.pad(axis, width, *mode))
             }
-            UnfittedOp::Take { axis, indices, apart } => {
+            UnfittedOp::Take { axis, indices, other_rank } => {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 // An empty axis has no valid indices.
@@ -193,8 +193,8 @@ impl UnfittedOp {
                 let indices: Vec<i64> = fitting.collect();
                 // One axis; two if there are four indices; none if there is one.
                 let sizes = match indices.len() {
-                    4 if *apart && rank < 6 => vec![2, 2],
-                    1 if *apart => Vec::new(),
+                    4 if *other_rank && rank < 6 => vec![2, 2],
+                    1 if *other_rank => Vec::new(),
                     count => vec![count],
                 };
                 let own = Indices::new(shape_of(&sizes), indices.clone());
@@ -234,7 +234,7 @@ impl UnfittedOp {
     }
 }
 
-/// Half of the indices are negative and count from the end.
+/// Maps numbers to indices. Half of them are negative and count from the end.
 fn within(number: i64, size: usize) -> i64 {
     let size = signed(size);
     number.rem_euclid(2 * size.max(1)) - size
@@ -244,7 +244,7 @@ fn shape_of(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Their product is `elements`.
+/// Sizes whose product is `elements`.
 fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     let (mut left, mut sizes) = (elements, Vec::new());
     for pick in picks {
@@ -256,7 +256,7 @@ fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     sizes
 }
 
-/// Often 1 or another small number.
+/// Returns a divisor, often 1 or another small number.
 fn divisor(size: usize, pick: u8) -> usize {
     let pick = usize::from(pick) % 8;
     if pick > 0 && size > 0 && size.is_multiple_of(pick) { pick } else { 1 }

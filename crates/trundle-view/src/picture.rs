@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_picture_has_the_means() {
+    fn a_smaller_picture_has_mean_values() {
         let wide = grey([[10, 20, 30, 41], [30, 40, 50, 60]]);
         assert_eq!(wide.resized(2, 1), grey([[25, 45]]));
         assert_eq!(wide.resized(4, 1), grey([[20, 30, 40, 51]]));

@@ -141,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn ordinals_end_as_people_say_them() {
-        let said = [1, 2, 3, 4, 11, 12, 13, 21, 102, 113].map(ordinal);
+    fn ordinals_have_english_endings() {
+        let ordinals = [1, 2, 3, 4, 11, 12, 13, 21, 102, 113].map(ordinal);
         let expected =
             ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "113th"];
-        assert_eq!(said, expected);
+        assert_eq!(ordinals, expected);
     }
 }

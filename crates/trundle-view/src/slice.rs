@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_which_axis_holds_channels() {
+    fn names_select_the_axis_of_channels() {
         let sizes =
             |names: &[&str]| vec![16; names.len() - 1].into_iter().chain([3]).collect::<Vec<_>>();
         for (names, expected) in [
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_size_1_at_the_end_are_passed_over() {
+    fn trailing_axes_of_size_1_are_skipped() {
         use DType::{F32, U8};
         assert_eq!(plane("", &[5, 6, 1], F32), (false, 0, vec![5, 6], vec![24, 4]));
         assert_eq!(plane("", &[9, 5, 6, 3, 1], U8), (true, 360, vec![5, 6, 3], vec![18, 3, 1]));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn threes_or_fours_are_colour() {
+    fn axes_of_size_3_or_4_are_colour_channels() {
         use DType::{F32, U8};
         assert_eq!(plane("", &[5, 6, 3], U8), (true, 0, vec![5, 6, 3], vec![18, 3, 1]));
         assert_eq!(plane("", &[9, 5, 6, 4], U8), (true, 480, vec![5, 6, 4], vec![24, 4, 1]));
@@ -413,10 +413,10 @@ mod tests {
                 panic!("{refused:?}")
             };
             let sizes: Vec<usize> = sizes.split(',').map(|size| size.parse().unwrap()).collect();
-            let said = refusal(text, &sizes, DType::from_name(dtype).unwrap());
-            assert_eq!(said, refused[1].trim_start(), "{text}");
+            let message = refusal(text, &sizes, DType::from_name(dtype).unwrap());
+            assert_eq!(message, refused[1].trim_start(), "{text}");
         }
-        let said = "slice entry \"\" for axis 0 is neither an index nor `:`";
-        assert_eq!(refusal("", &[2], DType::F32), said);
+        let message = "slice entry \"\" for axis 0 is neither an index nor `:`";
+        assert_eq!(refusal("", &[2], DType::F32), message);
     }
 }

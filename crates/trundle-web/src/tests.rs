@@ -5,13 +5,13 @@ use super::answer_to;
 
 mod spellings;
 
-fn asked(question: &Value) -> Value {
+fn json_answer(question: &Value) -> Value {
     let text = question.to_string();
     answer_to(text.as_bytes(), text.len())
 }
 
 fn explained(chain: &str, shape: &[usize]) -> Value {
-    asked(&json!({ "chain": chain, "shape": shape, "dtype": "u16" }))
+    json_answer(&json!({ "chain": chain, "shape": shape, "dtype": "u16" }))
 }
 
 /// The rows of a table: fields separated by two spaces, and comments after `#`.
@@ -29,7 +29,7 @@ fn sources(answer: &Value) -> Vec<i64> {
 }
 
 #[test]
-fn elements_come_from_where_the_index_map_says() {
+fn sources_agree_with_the_index_map() {
     let (text, sizes) = ("roll(1, 2) | flip(0) | a (b c) d -> (d a) c b, c=2", [3, 4, 5]);
     let shape = Shape::new(sizes).unwrap();
     let chain: Chain = text.parse().unwrap();
@@ -59,11 +59,11 @@ fn constants_and_several_tensors_have_their_own_numbers() {
     let question = json!({
         "chain": "concat(_, more, axis=0) | flip(0)", "shape": [2], "dtype": "f32", "others": {"more": [3]},
     });
-    let answer = asked(&question);
+    let answer = json_answer(&question);
     assert_eq!(sources(&answer), [4, 3, 2, 1, 0]);
     assert_eq!(answer["inputs"][1]["name"], "more");
     assert_eq!(answer["inputs"][1]["base"], 2);
-    let refused = asked(
+    let refused = json_answer(
         &json!({ "chain": "stack(_, b)", "shape": [2], "dtype": "f32", "others": {"b": [3]} }),
     );
     assert_eq!(refused["inputs"], json!(["x", "b"]));
@@ -74,14 +74,14 @@ fn names_follow_their_axes() {
     let question = json!({
         "chain": "roll(half, dim=lon) | lat lon -> lon lat", "shape": [2, 4], "names": ["lat", "lon"], "dtype": "f32",
     });
-    let answer = asked(&question);
+    let answer = json_answer(&question);
     assert_eq!(answer["stages"][1]["names"], json!(["lon", "lat"]));
     let text = answer["snippets"]["Python"].as_str().unwrap();
     assert!(text.contains("fftshift(1) | transpose(1, 0)"), "{text}");
 }
 
 #[test]
-fn a_fault_has_its_place_in_the_text() {
+fn errors_point_to_their_place_in_the_text() {
     let answer = explained("→ | tanspose(1, 0)", &[2, 3]);
     assert!(answer["error"].as_str().unwrap().contains('^'), "{answer:#}");
     let answer = explained("flip(0) | roll(1, 5)", &[2, 3]);
@@ -107,7 +107,7 @@ fn expressions_are_chains() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_refused_in_words() {
+fn invalid_questions_get_an_error_message() {
     let chains = rows(include_str!("tests/unanswered.txt")).map(|row| row[0]);
     for chain in chains.chain([""]) {
         let answer = explained(chain, &[2, 3]);
@@ -117,11 +117,13 @@ fn what_cannot_be_answered_is_refused_in_words() {
         );
     }
     for shape in [json!([u64::MAX]), json!([1u64 << 40, 1u64 << 40]), json!(vec![2; 200])] {
-        let answer = asked(&json!({ "chain": "transpose()", "shape": shape, "dtype": "f64" }));
+        let answer =
+            json_answer(&json!({ "chain": "transpose()", "shape": shape, "dtype": "f64" }));
         assert!(answer["error"].is_string(), "{answer:#}");
     }
     assert!(
-        asked(&json!({ "chain": "flip(0)", "shape": [2], "dtype": "f7" }))["error"].is_string()
+        json_answer(&json!({ "chain": "flip(0)", "shape": [2], "dtype": "f7" }))["error"]
+            .is_string()
     );
     assert!(answer_to(b"{]", 2)["error"].is_string());
     assert!(answer_to(b"{}", 100)["error"].is_string());

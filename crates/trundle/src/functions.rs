@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_of_every_function_is_of_the_call() {
+    fn every_parameter_of_every_function_is_in_the_plan_key() {
         let shape = |sizes: [usize; 2]| Shape::new(sizes).unwrap();
         let strided = |at, strides: &[isize]| Layout::strided(&shape([2, 3]), at, strides).unwrap();
         let layouts = [

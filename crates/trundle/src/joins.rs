@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_follow_each_other_along_an_axis() {
+    fn tensors_are_joined_along_an_axis() {
         let (one, other) = (shape(&[2, 2]), shape(&[2, 1]));
         let parts = [
             TensorView::from_slice(&[1u32, 2, 3, 4], &one).unwrap(),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_stands_around_a_tensor() {
+    fn a_tensor_is_padded_with_a_constant() {
         let data = [(1u8, 'a'), (2, 'b')];
         let data = TensorView::from_slice(&data, &shape(&[1, 2])).unwrap();
         let padded = pad(&data, &[[1, 0], [0, 1]], &[(0, '-')]).unwrap();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn parts_and_pads_that_do_not_fit_are_refused() {
         let (row, one) = (shape(&[2]), shape(&[1, 2]));
         let parts = [
             TensorView::from_slice(&[1u32, 2], &row).unwrap(),

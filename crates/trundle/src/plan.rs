@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn several_passes_do_what_the_operators_do_in_turn() {
+    fn several_passes_agree_with_the_single_operators() {
         let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | \
                      reverse(axis=0, batch_axis=1, lengths=[3, 2]) | \
                      reverse(axis=0, batch_axis=1, lengths=[2, 3])";
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_another_width_are_not_torn_apart() {
+    fn elements_of_another_width_are_refused() {
         let plan = plan("flip(axes=[0])", &[8]);
         let refused = plan.run_slice(&[1u16, 2, 3, 4]).unwrap_err();
         assert_eq!(

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_comes_again_is_not_planned_again() {
+    fn a_repeated_call_is_not_planned_again() {
         assert!(is_new(0, || copy(2, 3)));
         assert!(is_new(1, || copy(2, 3)));
         assert!(!is_new(0, || copy(2, 3)));

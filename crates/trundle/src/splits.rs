@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_follow_each_other_and_become_the_tensor_again() {
+    fn parts_of_a_split_concatenate_to_the_tensor() {
         let data: Vec<u16> = (0..12).collect();
         // The tensor is transposed, and reversed along one axis.
         let data = TensorView::from_strided(&data, &shape(&[4, 3]), 8, &[1, -4]).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn sub_byte_parts_begin_within_a_byte() {
+    fn sub_byte_parts_may_begin_within_a_byte() {
         let data = [0x21u8, 0x43, 0x05];
         let data = TensorView::row_major(&data, DType::U4, &shape(&[5])).unwrap();
         let parts = split(&data, &[1, 3, 1], 0).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_anything_is_written() {
+    fn parts_that_do_not_fit_are_refused_before_any_write() {
         let data = TensorView::from_slice(&[1u8, 2, 3, 4, 5, 6], &shape(&[2, 3])).unwrap();
         let refusal = |sizes: &[usize], axis| split(&data, sizes, axis).unwrap_err().to_string();
         let adds = "the parts together and the split axis must have the same length";

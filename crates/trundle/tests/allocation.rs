@@ -43,13 +43,13 @@ fn allocations(call: impl FnOnce()) -> usize {
 
 /// One test, since allocations of all threads are counted.
 #[test]
-fn what_came_before_allocates_nothing() {
-    a_call_that_came_before_allocates_nothing();
+fn repeated_calls_and_runs_allocate_nothing() {
+    a_repeated_call_allocates_nothing();
     a_planned_run_allocates_nothing();
     a_run_of_a_pass_from_two_sources_allocates_nothing();
 }
 
-fn a_call_that_came_before_allocates_nothing() {
+fn a_repeated_call_allocates_nothing() {
     let shape = Shape::new([16, 4, 16]).unwrap();
     let turned = Shape::new([4, 16, 16]).unwrap();
     let bytes: Vec<u8> = (0..4096).map(|byte| (byte % 251) as u8).collect();

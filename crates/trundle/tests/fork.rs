@@ -25,7 +25,7 @@ unsafe extern "C" {
 const WNOHANG: i32 = 1;
 const SIGKILL: i32 = 9;
 
-/// Much longer than necessary.
+/// The time limit of a child, much longer than necessary.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
@@ -125,7 +125,7 @@ fn moves_with_help(runner: &Runner<Device>, src: &[u8]) {
 }
 
 #[test]
-fn a_child_has_threads_of_its_own() {
+fn a_child_starts_its_own_threads() {
     let _alone = alone();
     let (runner, src) = (runner(), source());
     moves(&runner, &src, &|| true);
@@ -140,15 +140,15 @@ fn a_child_has_threads_of_its_own() {
 /// A process may be forked in the middle of a move, for example by a Python signal handler; the child then continues
 /// the move without the other threads, whose parts are not finished.
 #[test]
-fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
+fn a_child_forked_during_a_move_completes_it() {
     let _alone = alone();
     let (runner, src) = (runner(), source());
     for answer in [true, false] {
         let caller = thread::current().id();
         let (helped, child) = (AtomicBool::new(false), AtomicI32::new(-1));
         let begun = Instant::now();
-        let wait_until = |there: &dyn Fn() -> bool| {
-            while !there() && begun.elapsed() < PATIENCE / 4 {
+        let wait_until = |is_done: &dyn Fn() -> bool| {
+            while !is_done() && begun.elapsed() < PATIENCE / 4 {
                 thread::sleep(Duration::from_millis(1));
             }
         };
@@ -194,7 +194,7 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
 }
 
 #[test]
-fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
+fn a_child_does_not_wait_for_moves_of_its_parent() {
     let _alone = alone();
     let (runner, src) = (runner(), source());
     let (runner, src, stop) = (&runner, &src, &AtomicBool::new(false));

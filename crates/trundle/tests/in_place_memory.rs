@@ -37,7 +37,7 @@ fn side() -> usize {
 }
 
 #[test]
-fn little_memory_is_taken_beside_the_tensor() {
+fn moves_in_place_take_little_extra_memory() {
     let side = side();
     let shape = Shape::new([side, side]).unwrap();
     let mut tensor = vec![0u8; side * side * 4];

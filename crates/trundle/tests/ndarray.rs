@@ -10,7 +10,7 @@ fn volume() -> Array3<f32> {
 }
 
 #[test]
-fn arrays_without_gaps_are_taken_as_they_are() {
+fn arrays_without_gaps_become_views() {
     let mut reversed = volume();
     reversed.invert_axis(Axis(1));
     let column_major = Array3::from_shape_fn((3, 4, 5).f(), |at| volume()[at]);
@@ -27,7 +27,7 @@ fn arrays_without_gaps_are_taken_as_they_are() {
 }
 
 #[test]
-fn parts_are_what_ndarray_slices() {
+fn parts_agree_with_slices_of_ndarray() {
     let volume = volume();
     let expected = volume.slice(s![1.., ..;-2, 1..4;2]).to_owned();
     let some = part(&volume, |all| all.slice_move(s![1.., ..;-2, 1..4;2])).unwrap();
@@ -48,7 +48,7 @@ fn parts_are_what_ndarray_slices() {
 }
 
 #[test]
-fn what_lies_elsewhere_is_refused() {
+fn views_outside_the_array_are_refused() {
     let gap = volume();
     let gap = gap.slice(s![.., .., ..;2]);
     let kind =

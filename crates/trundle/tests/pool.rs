@@ -96,7 +96,7 @@ fn our_threads() -> usize {
 }
 
 #[test]
-fn a_pool_runs_every_move_and_we_start_no_thread() {
+fn a_pool_runs_every_move_and_no_other_thread_starts() {
     let (numbers, turned, pool) = (numbers(), turned(), Started::new(3));
     let early = plan(Some(4));
     let view = TensorView::from_slice(&numbers, &shape()).unwrap();
@@ -132,7 +132,7 @@ fn a_pool_runs_every_move_and_we_start_no_thread() {
 }
 
 #[test]
-fn calls_have_as_many_threads_as_their_scope_says() {
+fn calls_use_the_number_of_threads_of_their_scope() {
     let (numbers, turned) = (numbers(), turned());
     let view = TensorView::from_slice(&numbers, &shape()).unwrap();
     let outside = trundle::threads();
@@ -153,7 +153,7 @@ fn calls_have_as_many_threads_as_their_scope_says() {
 }
 
 #[test]
-fn whatever_a_pool_does_every_element_is_moved_once() {
+fn every_element_is_moved_once_with_any_pool() {
     let (numbers, turned, plan) = (numbers(), turned(), plan(Some(4)));
     let too_often = Started { more: 20, ..Started::new(4) };
     for pool in [&too_often as &dyn ThreadPool, &Idle, &Silent] {
@@ -165,13 +165,13 @@ fn whatever_a_pool_does_every_element_is_moved_once() {
 }
 
 #[test]
-fn a_panic_of_which_the_pool_says_nothing_is_heard() {
+fn a_panic_that_the_pool_hides_is_propagated() {
     let (src, mut dst) = (vec![1u8; 4 * SIDES[0] * SIDES[1]], vec![0u8; 4 * SIDES[0] * SIDES[1]]);
-    let (plan, asked) = (plan(Some(4)), Mutex::new(0));
+    let (plan, checks) = (plan(Some(4)), Mutex::new(0));
     let once = || {
-        let mut asked = asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *asked += 1;
-        assert!(*asked != 5, "asked for the fifth time");
+        let mut checks = checks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *checks += 1;
+        assert!(*checks != 5, "asked for the fifth time");
         true
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {

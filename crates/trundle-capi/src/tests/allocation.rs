@@ -10,7 +10,7 @@ use trundle_testing::choices::Choices;
 
 use super::super::descriptor::Descriptor;
 use super::super::plan::described;
-use super::models::{OwnedModel, turning, turning_descs};
+use super::models::{OwnedModel, transposing_descs, transposing_model};
 use super::plans::Owned;
 use super::*;
 
@@ -45,7 +45,7 @@ fn allocations(call: impl FnOnce()) -> usize {
 }
 
 #[test]
-fn a_run_allocates_nothing_and_a_refusal_its_message() {
+fn a_run_allocates_nothing_and_a_refusal_only_its_message() {
     let desc = packed(TRUNDLE_DTYPE_U32, &[30, 40]);
     let mut plan = null_mut();
     let (mut data, mut out) = (Guarded::new(4800), Guarded::new(4800));
@@ -67,7 +67,7 @@ fn a_run_allocates_nothing_and_a_refusal_its_message() {
 }
 
 #[test]
-fn a_call_that_came_before_allocates_nothing() {
+fn a_repeated_call_allocates_nothing() {
     let desc = strided(TRUNDLE_DTYPE_U32, &[30, 40], &[40, 1]);
     let (mut data, mut out) = (Guarded::new(4800), Guarded::new(4800));
     let (data, out) = (data.start(), out.start());
@@ -82,7 +82,7 @@ fn a_call_that_came_before_allocates_nothing() {
 #[test]
 fn a_run_of_several_inputs_or_outputs_allocates_nothing() {
     let part = packed(TRUNDLE_DTYPE_U32, &[3, 40]);
-    for (count, rooms) in [(2, [0, 0]), (64, [0, 0]), (65, [1, 2])] {
+    for (count, expected_counts) in [(2, [0, 0]), (64, [0, 0]), (65, [1, 2])] {
         let sizes = [3 * count as u64, 40];
         let (whole, parts) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
         let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
@@ -100,7 +100,7 @@ fn a_run_of_several_inputs_or_outputs_allocates_nothing() {
         for _ in 0..2 {
             let joined = allocations(|| assert_ok(joined.run_inputs(&inputs, to)));
             let split = allocations(|| assert_ok(split.run_outputs(from, &outputs)));
-            assert_eq!([joined, split], rooms, "{count} tensors");
+            assert_eq!([joined, split], expected_counts, "{count} tensors");
         }
     }
 }
@@ -137,7 +137,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
 }
 
 #[test]
-fn what_lies_between_passes_is_allocated_with_the_plan() {
+fn buffers_between_passes_are_allocated_with_the_plan() {
     // With gaps, the tensor is copied to a contiguous buffer first.
     let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);
     let spread = strided(TRUNDLE_DTYPE_U16, &sizes, &strides);
@@ -176,11 +176,11 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
 
 #[test]
 fn a_run_of_a_model_allocates_nothing() {
-    let model = turning("u8");
+    let model = transposing_model("u8");
     let (data, order, kept) = ([1u8, 2, 3, 4, 5, 6], [1i64, 0], [7i16; 4]);
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
-    let plan = model.planned(&turning_descs(TRUNDLE_DTYPE_U8), &[null(), inputs[1], null()]);
+    let plan = model.planned(&transposing_descs(TRUNDLE_DTYPE_U8), &[null(), inputs[1], null()]);
     let mut outputs = [Guarded::new(6), Guarded::new(8), Guarded::new(6)];
     let to = outputs.each_mut().map(Guarded::start);
     for _ in 0..2 {

@@ -21,9 +21,9 @@ fn out_sizes(chain: &CStr, sizes: &[u64]) -> Vec<u64> {
     // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_out_sizes(chain.as_ptr(), &desc, null_mut(), 0, &mut rank));
-        let (first, asked) = (found.as_mut_ptr(), rank);
-        assert_ok(trundle_chain_out_sizes(chain.as_ptr(), &desc, first, asked, &mut rank));
-        assert_eq!(rank, asked);
+        let (first, capacity) = (found.as_mut_ptr(), rank);
+        assert_ok(trundle_chain_out_sizes(chain.as_ptr(), &desc, first, capacity, &mut rank));
+        assert_eq!(rank, capacity);
     }
     assert!(found[rank as usize..].iter().all(|size| *size == u64::MAX));
     found.truncate(rank as usize);
@@ -79,7 +79,7 @@ fn several_threads_run_a_chain_of_several_passes() {
 }
 
 #[test]
-fn the_sizes_of_what_a_chain_makes_are_told() {
+fn output_sizes_of_a_chain_are_returned() {
     assert_eq!(out_sizes(c"h w c -> c h w", &[4, 6, 3]), [3, 4, 6]);
     assert_eq!(out_sizes(c"(h p) (w q) c -> (h w) (p q c), p=2, q=3", &[4, 6, 3]), [4, 18]);
     assert_eq!(out_sizes(c"tile(2, 1) | reshape(-1)", &[4, 6]), [48]);
@@ -91,7 +91,7 @@ fn the_sizes_of_what_a_chain_makes_are_told() {
 }
 
 #[test]
-fn what_is_no_chain_is_shown_with_carets() {
+fn invalid_chains_are_shown_with_carets() {
     for (text, message) in [
         (
             c"flip(axes=[2]) | tanspose(2,0,1)",
@@ -171,7 +171,7 @@ fn tensors_that_do_not_fit_a_chain_are_refused() {
 }
 
 #[test]
-fn pointers_that_chains_are_given_are_checked() {
+fn pointer_arguments_of_chains_are_checked() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
     let other = packed(TRUNDLE_DTYPE_I8, &[2, 3]);
     let folded = strided(TRUNDLE_DTYPE_U8, &[2, 3], &[0, 1]);
@@ -263,7 +263,7 @@ fn a_chain_takes_several_tensors_by_their_names() {
 }
 
 #[test]
-fn a_chain_puts_one_tensor_into_another() {
+fn a_chain_writes_one_tensor_into_another() {
     let (a, b): (&[u8], &[u8]) = (&[1, 2, 3, 4, 5, 6], &[7, 8]);
     let run = |chain: &CStr, sizes: &[u64]| {
         assembled(chain, &[(c"_", &[2, 3], a), (c"b", sizes, b)], &[2, 3])
@@ -288,7 +288,7 @@ fn a_chain_puts_one_tensor_into_another() {
 }
 
 #[test]
-fn a_constant_stands_around_one_tensor() {
+fn a_chain_pads_a_tensor_with_a_constant() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U4, &[3]), packed(TRUNDLE_DTYPE_U4, &[5]));
     let (data, mut out, mut plan) = ([0x21u8, 0x03], [0u8; 3], null_mut());
     // SAFETY: every pointer is valid for its description.

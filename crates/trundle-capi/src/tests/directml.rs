@@ -196,7 +196,7 @@ fn a_description_is_checked_without_buffers() {
 }
 
 #[test]
-fn the_least_size_of_a_buffer_has_64_bits() {
+fn the_minimum_buffer_size_has_64_bits() {
     let sizes = [2, 3];
     let strides = [u32::MAX, 2];
     let desc = TRUNDLE_BUFFER_TENSOR_DESC {

@@ -2,13 +2,13 @@ use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// So many that the tensor is not moved through a copy.
+/// Numbers from 0 to `count`, which the tests choose so large that the tensor is not moved through a copy.
 fn numbers(count: u32) -> Guarded {
     Guarded::of(&(0..count).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())
 }
 
 #[test]
-fn elements_take_each_others_places() {
+fn functions_in_place_agree_with_copies() {
     let sizes = [362, 362];
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
     let lengths: Vec<i64> = (0..362).map(|lane| lane * 7 % 363).collect();
@@ -77,7 +77,7 @@ fn elements_take_each_others_places() {
 }
 
 #[test]
-fn other_sizes_are_in_the_same_memory() {
+fn a_transposed_shape_uses_the_same_memory() {
     let (sizes, turned) = ([300, 500], [500, 300]);
     let (from, to) = (packed(TRUNDLE_DTYPE_F32, &sizes), packed(TRUNDLE_DTYPE_F32, &turned));
     let (mut data, mut out) = (numbers(150_000), Guarded::new(600_000));
@@ -90,7 +90,7 @@ fn other_sizes_are_in_the_same_memory() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_and_nothing_is_written() {
+fn moves_that_cannot_be_in_place_are_refused_without_writes() {
     let (sizes, strides) = ([2, 3], [4, 1]);
     let gaps = strided(TRUNDLE_DTYPE_F32, &sizes, &strides);
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);

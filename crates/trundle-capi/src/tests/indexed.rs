@@ -35,7 +35,7 @@ fn number_of(index: &[usize], sizes: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// `None` if no index is valid.
+/// Indices along one axis; `None` if no index is valid.
 fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<GatherIndices> {
     let size = |(at, size): (usize, &usize)| match choices.below(4) {
         _ if at == axis => choices.below(6),
@@ -57,7 +57,7 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Gat
     Some(GatherIndices { part: sizes.clone(), sizes, values, sources })
 }
 
-/// After `batch` batch axes; `None` if no index is valid.
+/// Indices of several axes after `batch` batch axes; `None` if no index is valid.
 fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<GatherIndices> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();
@@ -77,8 +77,8 @@ fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Gathe
         let own = &values[at * together..][..together];
         let own: Vec<usize> =
             own.iter().zip(indexed).map(|(index, size)| from_front(*index, *size)).collect();
-        for behind in indices(rest) {
-            let source = [&position[..batch], &own, &behind].concat();
+        for trailing in indices(rest) {
+            let source = [&position[..batch], &own, &trailing].concat();
             sources.push(number_of(&source, shape));
         }
     }
@@ -94,7 +94,7 @@ enum IndexedFunction {
     Nd(u32),
 }
 
-/// Also calls the scatter to the same positions, if there is one, and checks both outputs.
+/// Checks the outputs of a gather and of the scatter to the same positions, if there is one.
 fn check_both(
     function: IndexedFunction,
     shape: &[usize],
@@ -199,7 +199,7 @@ fn check_drawn(draw: impl Fn(&mut Choices, &[usize]) -> Option<(IndexedFunction,
 }
 
 #[test]
-fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
+fn elements_along_an_axis_are_gathered_and_scattered() {
     check_drawn(|choices, shape| {
         if shape.is_empty() {
             return None;
@@ -212,7 +212,7 @@ fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
 }
 
 #[test]
-fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there() {
+fn slices_at_several_axes_are_gathered_and_scattered() {
     check_drawn(|choices, shape| {
         let batch = if choices.below(3) == 0 { choices.below(shape.len() + 1) } else { 0 };
         let indices = of_axes(choices, shape, batch)?;
@@ -221,7 +221,7 @@ fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there()
 }
 
 #[test]
-fn the_last_update_of_a_place_counts() {
+fn the_last_update_of_a_position_wins() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
     let mut data = Guarded::of(b"abcdef");
     let at = packed(TRUNDLE_DTYPE_I32, &[2, 2]);
@@ -274,7 +274,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
 }
 
 #[test]
-fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
+fn scatters_to_empty_tensors_of_huge_sizes_succeed() {
     let (sizes, part) = ([1 << 40, 1 << 40, 0], [1, 0]);
     let (desc, new) = (packed(TRUNDLE_DTYPE_F32, &sizes), packed(TRUNDLE_DTYPE_F32, &part));
     let at = packed(TRUNDLE_DTYPE_I64, &[1, 2]);

@@ -81,7 +81,7 @@ impl Guarded {
     }
 }
 
-/// In native order.
+/// The bytes of numbers in native order.
 macro_rules! bytes {
     ($type:ty: $($number:expr),* $(,)?) => {
         [$(<$type>::to_ne_bytes($number)),*].concat()
@@ -89,7 +89,7 @@ macro_rules! bytes {
 }
 use bytes;
 
-/// Row-major without gaps.
+/// A description of a row-major tensor without gaps.
 fn packed(dtype: trundle_dtype, sizes: &[u64]) -> trundle_tensor_desc {
     let rank = sizes.len().try_into().unwrap();
     trundle_tensor_desc { dtype, rank, sizes: sizes.as_ptr(), strides_elems: null() }

@@ -22,7 +22,7 @@ impl OwnedModel {
     /// Opens OpenVINO IR.
     pub(super) fn of_layers(layers: &str, edges: &[[usize; 4]]) -> OwnedModel {
         let folder = tempfile::tempdir().unwrap();
-        OwnedModel::open(&written(folder.path(), layers, edges))
+        OwnedModel::open(&write_model(folder.path(), layers, edges))
     }
 
     pub(super) fn plan(
@@ -92,8 +92,8 @@ fn open(path: &Path, links: trundle_links, model: *mut *mut trundle_model) -> tr
     unsafe { trundle_model_open(path.as_ptr(), links, model) }
 }
 
-/// An edge is its source layer and port, then its destination layer and port.
-fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::PathBuf {
+/// Writes OpenVINO IR. An edge is its source layer and port, then its destination layer and port.
+fn write_model(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::PathBuf {
     let edge = |[from, out, to, port]: &[usize; 4]| {
         format!("<edge from-layer='{from}' from-port='{out}' to-layer='{to}' to-port='{port}'/>")
     };
@@ -105,7 +105,7 @@ fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::Path
     path
 }
 
-/// With `reads` input ports and `gives` output ports.
+/// A layer with `reads` input ports and `gives` output ports.
 fn layer(id: usize, name: &str, kind: &str, content: &str, reads: usize, gives: usize) -> String {
     let ports = |range: std::ops::Range<usize>| -> String {
         range.map(|port| format!("<port id='{port}'/>")).collect()
@@ -126,8 +126,8 @@ fn result(id: usize, name: &str) -> String {
     layer(id, name, "Result", "", 1, 0)
 }
 
-/// A transpose by an input `order`, whose result is two outputs, and an input that is only passed on.
-pub(super) fn turning(element: &str) -> OwnedModel {
+/// A model with a transpose by an input `order`, whose result is two outputs, and an input that is only passed on.
+pub(super) fn transposing_model(element: &str) -> OwnedModel {
     let layers = [
         parameter(0, "data", element, "?,3"),
         parameter(1, "order", "i64", "2"),
@@ -141,12 +141,12 @@ pub(super) fn turning(element: &str) -> OwnedModel {
     OwnedModel::of_layers(&layers.concat(), &edges)
 }
 
-/// The `order` input of [`turning`].
-const TURNED: [i64; 2] = [1, 0];
-const TURNING_SIZES: [[u64; 2]; 3] = [[2, 3], [2, 0], [4, 0]];
+/// The `order` input of [`transposing_model`].
+const ORDER: [i64; 2] = [1, 0];
+const TRANSPOSING_SIZES: [[u64; 2]; 3] = [[2, 3], [2, 0], [4, 0]];
 
-pub(super) fn turning_descs(dtype: trundle_dtype) -> [trundle_tensor_desc; 3] {
-    let [data, order, kept] = &TURNING_SIZES;
+pub(super) fn transposing_descs(dtype: trundle_dtype) -> [trundle_tensor_desc; 3] {
+    let [data, order, kept] = &TRANSPOSING_SIZES;
     [
         packed(dtype, data),
         packed(TRUNDLE_DTYPE_I64, &order[..1]),
@@ -155,11 +155,11 @@ pub(super) fn turning_descs(dtype: trundle_dtype) -> [trundle_tensor_desc; 3] {
 }
 
 #[test]
-fn a_model_says_what_it_takes_and_gives() {
+fn a_model_lists_its_inputs_and_outputs() {
     let model = OwnedModel::patches();
     assert_eq!(model.names(), (vec!["image".into()], vec!["patches".into()]));
     assert_eq!(model.input(0), (TRUNDLE_DTYPE_F32, Ok(vec![-1, 224, 224, 3])));
-    let model = turning("u4");
+    let model = transposing_model("u4");
     let names = |names: [&str; 3]| names.map(str::to_owned).to_vec();
     let outputs = names(["turned", "kept", "again"]);
     assert_eq!(model.names(), (names(["data", "order", "kept"]), outputs));
@@ -223,7 +223,7 @@ fn check_patches(plan: &Owned, first: u32) {
 }
 
 #[test]
-fn a_planned_model_is_run_often_and_by_several_threads() {
+fn a_planned_model_runs_repeatedly_on_several_threads() {
     let sizes = [2, 224, 224, 3];
     let model = OwnedModel::patches();
     let plan = model.planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
@@ -246,11 +246,11 @@ fn a_planned_model_is_run_often_and_by_several_threads() {
 }
 
 #[test]
-fn elements_that_decide_are_read_with_the_plan() {
-    let model = turning("u8");
-    let descs = turning_descs(TRUNDLE_DTYPE_U8);
+fn deciding_elements_are_read_when_planning() {
+    let model = transposing_model("u8");
+    let descs = transposing_descs(TRUNDLE_DTYPE_U8);
     let (data, kept) = ([1u8, 2, 3, 4, 5, 6], [-1i16, 2, -3, 4]);
-    let mut order = TURNED;
+    let mut order = ORDER;
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
     assert_eq!(model.deciding(&descs, &inputs), [0, 1, 0]);
@@ -269,7 +269,7 @@ fn elements_that_decide_are_read_with_the_plan() {
         outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
     }
     // Data of other inputs is accepted too.
-    let order = TURNED;
+    let order = ORDER;
     let all = [inputs[0], order.as_ptr().cast(), inputs[2]];
     let plan = model.planned(&descs, &all);
     assert_ok(plan.run_all(&all, &outputs.each_mut().map(Guarded::start)));
@@ -277,12 +277,12 @@ fn elements_that_decide_are_read_with_the_plan() {
 }
 
 #[test]
-fn bits_beside_packed_outputs_stay() {
-    let model = turning("u4");
+fn unused_bits_of_packed_outputs_are_kept() {
+    let model = transposing_model("u4");
     let sizes = [3, 3];
-    let mut descs = turning_descs(TRUNDLE_DTYPE_U4);
+    let mut descs = transposing_descs(TRUNDLE_DTYPE_U4);
     descs[0] = packed(TRUNDLE_DTYPE_U4, &sizes);
-    let (data, order, kept) = ([0x21u8, 0x43, 0x65, 0x87, 0xf9], TURNED, [0i16; 4]);
+    let (data, order, kept) = ([0x21u8, 0x43, 0x65, 0x87, 0xf9], ORDER, [0i16; 4]);
     let inputs: [*const c_void; 3] =
         [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
     let plan = model.planned(&descs, &[null(), inputs[1], null()]);
@@ -300,14 +300,14 @@ fn bits_beside_packed_outputs_stay() {
 }
 
 #[test]
-fn files_that_are_no_models_are_refused() {
+fn files_other_than_models_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("torn.onnx"), &std::fs::read(patches()).unwrap()[..100]).unwrap();
     std::fs::write(path("text.xml"), "no model").unwrap();
     let computing =
         [parameter(0, "x", "f32", "2"), layer(1, "r", "Relu", "", 1, 1), result(2, "y")];
-    let computing = written(folder.path(), &computing.concat(), &[[0, 0, 1, 0], [1, 1, 2, 0]]);
+    let computing = write_model(folder.path(), &computing.concat(), &[[0, 0, 1, 0], [1, 1, 2, 0]]);
     let mut kept = without_provenance_mut(8);
     for (path, status, words) in [
         (path("none.onnx"), TRUNDLE_ERROR_FILE, "none.onnx: cannot read: "),
@@ -331,11 +331,11 @@ fn files_that_are_no_models_are_refused() {
 /// The weight file is a link out of the model's folder, as in caches.
 #[cfg(unix)]
 #[test]
-fn links_lead_where_they_may() {
+fn links_out_of_the_folder_need_permission() {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let constant = "<data element_type='u8' shape='2' offset='0' size='2'/>";
     let layers = [layer(0, "c", "Const", constant, 0, 1), result(1, "y")].concat();
-    let path = written(folder.path(), &layers, &[[0, 0, 1, 0]]);
+    let path = write_model(folder.path(), &layers, &[[0, 0, 1, 0]]);
     std::fs::write(store.path().join("blob"), [5, 6]).unwrap();
     let link = folder.path().join("model.bin");
     std::os::unix::fs::symlink(store.path().join("blob"), link).unwrap();
@@ -353,15 +353,15 @@ fn links_lead_where_they_may() {
 
 #[test]
 fn inputs_that_do_not_fit_are_not_planned() {
-    let model = turning("u8");
-    let descs = turning_descs(TRUNDLE_DTYPE_U8);
+    let model = transposing_model("u8");
+    let descs = transposing_descs(TRUNDLE_DTYPE_U8);
     let [data, order, kept] = descs;
-    let turned = TURNED;
+    let turned = ORDER;
     let elements: [*const c_void; 3] = [null(), turned.as_ptr().cast(), null()];
     let (sizes, strides, long) = ([2, 4], [1, 2], [5]);
     let signed = trundle_tensor_desc { dtype: TRUNDLE_DTYPE_I8, ..data };
     let wide = packed(TRUNDLE_DTYPE_U8, &sizes);
-    let columns = strided(TRUNDLE_DTYPE_U8, &TURNING_SIZES[0], &strides);
+    let columns = strided(TRUNDLE_DTYPE_U8, &TRANSPOSING_SIZES[0], &strides);
     let long = packed(TRUNDLE_DTYPE_I16, &long);
     let no_sizes = trundle_tensor_desc { sizes: null(), ..kept };
     let wrong = [1i64, 1];
@@ -416,7 +416,7 @@ fn inputs_that_do_not_fit_are_not_planned() {
 }
 
 #[test]
-fn texts_are_refused() {
+fn models_with_strings_are_refused() {
     let layers = [parameter(0, "words", "string", "2"), result(1, "y")].concat();
     let model = OwnedModel::of_layers(&layers, &[[0, 0, 1, 0]]);
     let sizes = [2];
@@ -432,11 +432,11 @@ fn texts_are_refused() {
 }
 
 #[test]
-fn what_is_asked_of_models_and_plans_is_checked() {
-    let model = turning("u8");
-    let order = TURNED;
-    let plan =
-        model.planned(&turning_descs(TRUNDLE_DTYPE_U8), &[null(), order.as_ptr().cast(), null()]);
+fn queries_of_models_and_plans_are_checked() {
+    let model = transposing_model("u8");
+    let order = ORDER;
+    let plan = model
+        .planned(&transposing_descs(TRUNDLE_DTYPE_U8), &[null(), order.as_ptr().cast(), null()]);
     let (mut dtype, mut sizes, mut rank) = (7, [7; 8], 7);
     let (number, null_pointer) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_NULL_POINTER);
     let room = TRUNDLE_ERROR_BUFFER_SIZE;
@@ -483,11 +483,11 @@ fn what_is_asked_of_models_and_plans_is_checked() {
 }
 
 #[test]
-fn what_a_model_is_run_on_is_checked_each_time() {
-    let model = turning("i32");
-    let order = TURNED;
-    let plan =
-        model.planned(&turning_descs(TRUNDLE_DTYPE_I32), &[null(), order.as_ptr().cast(), null()]);
+fn buffers_are_checked_in_each_run_of_a_model() {
+    let model = transposing_model("i32");
+    let order = ORDER;
+    let plan = model
+        .planned(&transposing_descs(TRUNDLE_DTYPE_I32), &[null(), order.as_ptr().cast(), null()]);
     let (mut data, mut out) = (Guarded::new(64), Guarded::new(128));
     let to = out.start();
     let at = |byte: usize| to.wrapping_byte_add(byte);
@@ -530,7 +530,7 @@ fn what_a_model_is_run_on_is_checked_each_time() {
 }
 
 #[test]
-fn every_plan_says_what_it_writes_and_is_run_with_lists() {
+fn every_plan_reports_its_outputs_and_runs_with_lists() {
     let (sizes, strides, turned) = ([2, 4], [8, 1], [4, 2]);
     let from = strided(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes, &strides);
     let to = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &turned);

@@ -61,7 +61,7 @@ impl Arguments {
     }
 }
 
-/// They differ from each other in one argument; some are invalid.
+/// Calls that differ from each other in one argument; some are invalid.
 fn calls() -> Vec<Arguments> {
     let lists: [&[i64]; 6] = [&[], &[0], &[1], &[-1], &[0, 1], &[1, 0]];
     let mut ops = Vec::new();
@@ -111,7 +111,7 @@ fn calls() -> Vec<Arguments> {
 }
 
 #[test]
-fn calls_one_after_another_do_not_meet() {
+fn cached_calls_agree_with_calls_in_new_threads() {
     let calls = calls();
     // A new thread has an empty cache.
     let alone = |call: &Arguments| {
@@ -127,14 +127,14 @@ fn calls_one_after_another_do_not_meet() {
         assert_eq!(call.outcome(), *outcome, "{call:?}");
         if outcome.0 != TRUNDLE_OK {
             // Addresses differ in each run.
-            let words = |said: &str| said.split("0x").next().map(str::to_owned);
+            let words = |text: &str| text.split("0x").next().map(str::to_owned);
             assert_eq!(words(&last_message()), words(message), "{call:?}");
         }
     }
 }
 
 #[test]
-fn a_call_is_known_by_what_its_pointers_lead_to() {
+fn a_call_is_identified_by_the_values_behind_pointers() {
     let mut data = Guarded::of(&[1, 2, 3, 4, 5, 6]);
     let (mut sizes, mut shift, mut strides) = ([2, 3], [1], [3, 1]);
     let mut run = |sizes: &[u64; 2], strides: &[i64; 2], shift: &[i64; 1]| {
@@ -157,7 +157,7 @@ fn a_call_is_known_by_what_its_pointers_lead_to() {
 }
 
 #[test]
-fn where_the_elements_are_is_checked_in_each_call() {
+fn addresses_are_checked_in_each_call() {
     let mut data = Guarded::of(&(0..32).collect::<Vec<u8>>());
     let desc = packed(TRUNDLE_DTYPE_U16, &[4, 4]);
     let (mut out, mut list) = (Guarded::new(64), Guarded::of(&bytes!(i64: 0, 1, 0, 0)));

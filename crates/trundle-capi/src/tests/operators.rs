@@ -26,7 +26,7 @@ fn elements_are_rolled() {
 }
 
 #[test]
-fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
+fn writing_a_part_of_a_packed_tensor_keeps_its_neighbours() {
     let (sizes, strides) = ([2, 3], [4, 1]);
     let (data_desc, part) =
         (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
@@ -62,7 +62,7 @@ fn negative_strides_reach_before_the_data_and_the_output() {
 }
 
 #[test]
-fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
+fn negative_strides_reach_packed_elements_before_the_data() {
     // Nine elements, backward from the first element of the fifth byte.
     let (sizes, backward) = ([9], [-1]);
     let from = strided(TRUNDLE_DTYPE_U4, &sizes, &backward);
@@ -84,7 +84,7 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
 }
 
 #[test]
-fn packed_elements_of_another_order() {
+fn packed_elements_of_other_bit_orders_are_moved() {
     let sizes = [3, 3];
     let high = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes);
     let mut data = Guarded::of(&[0x12, 0x34, 0x56, 0x78, 0x9f]);
@@ -108,7 +108,7 @@ fn packed_elements_of_another_order() {
 }
 
 #[test]
-fn lengths_of_stride_zero_are_read_again() {
+fn lengths_of_stride_zero_are_repeated() {
     let (sizes, rows) = ([2, 4], [2, 1]);
     let desc = packed(TRUNDLE_DTYPE_U8, &sizes);
     let lengths_desc = strided(TRUNDLE_DTYPE_U64, &rows, &[0, 99]);
@@ -148,7 +148,7 @@ fn a_single_element_needs_no_sizes() {
 }
 
 #[test]
-fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
+fn an_empty_tensor_needs_no_memory_and_allows_any_strides() {
     let (sizes, turned) = ([0, u64::MAX >> 1], [u64::MAX >> 1, 0]);
     let desc = strided(TRUNDLE_DTYPE_F32, &sizes, &[i64::MIN, i64::MAX]);
     let turned = packed(TRUNDLE_DTYPE_F32, &turned);
@@ -160,7 +160,7 @@ fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
 }
 
 #[test]
-fn strides_of_axes_of_one_may_be_anything() {
+fn axes_of_size_1_allow_any_strides() {
     let sizes = [1, 2, 1];
     let desc = strided(TRUNDLE_DTYPE_U32, &sizes, &[i64::MIN, 1, i64::MAX]);
     let mut data = Guarded::of(&bytes!(u32: 1, 2));
@@ -171,7 +171,7 @@ fn strides_of_axes_of_one_may_be_anything() {
 }
 
 #[test]
-fn data_may_lie_beside_the_output_in_one_buffer() {
+fn data_and_output_may_share_a_buffer_without_overlap() {
     // The first half is read, the second half written.
     let mut both = Guarded::of(b"abcd....");
     let desc = packed(TRUNDLE_DTYPE_U8, &[4]);
@@ -182,7 +182,7 @@ fn data_may_lie_beside_the_output_in_one_buffer() {
 }
 
 #[test]
-fn names_and_numbers_of_types_belong_together() {
+fn names_and_numbers_of_types_match() {
     let mut number = -1;
     for (name, expected, known) in [
         (c"f32", TRUNDLE_DTYPE_F32, c"f32"),
@@ -205,7 +205,7 @@ fn names_and_numbers_of_types_belong_together() {
 }
 
 #[test]
-fn the_version_is_that_of_the_package() {
+fn the_version_equals_the_package_version() {
     // SAFETY: the version is a C string.
     let version = unsafe { CStr::from_ptr(trundle_version()) };
     assert_eq!(version.to_str().unwrap(), env!("CARGO_PKG_VERSION"));

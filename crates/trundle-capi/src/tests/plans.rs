@@ -74,7 +74,7 @@ fn transposing(desc: trundle_tensor_desc, out: trundle_tensor_desc) -> Owned {
 }
 
 #[test]
-fn a_plan_says_what_it_does() {
+fn a_plan_is_described() {
     let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
     let plan = transposing(desc, packed(TRUNDLE_DTYPE_U16, &[3, 2]));
     let expected = plan.words();
@@ -160,7 +160,7 @@ fn scattering(
 }
 
 #[test]
-fn rows_are_put_between_gaps_again_and_again() {
+fn rows_are_scattered_repeatedly_and_gaps_are_kept() {
     let (sizes, part_sizes) = ([3, 3], [2, 3]);
     let (spread, turned) = ([4, 1], [1, 2]);
     let desc = packed(TRUNDLE_DTYPE_U8, &sizes);
@@ -377,7 +377,7 @@ fn the_plan_and_the_lists_of_each_run_are_checked() {
 
 /// The errors of arguments are in `refusals.rs`: a call and its plan share their checks.
 #[test]
-fn a_failed_plan_leaves_the_pointer_as_it_was() {
+fn a_failed_plan_leaves_the_pointer_unchanged() {
     let desc = packed(TRUNDLE_DTYPE_U32, &[2, 3]);
     let other = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
     let index = packed(TRUNDLE_DTYPE_I64, &[1]);

@@ -16,10 +16,10 @@ use super::*;
 
 pub(super) const CASES: u32 = 4_000;
 
-/// With the lists of its description.
+/// A tensor with the lists of its description.
 pub(super) struct Tensor {
     pub(super) buffer: Guarded,
-    /// In units of `width`.
+    /// Offset and strides are in units of `width`.
     pub(super) layout: Layout,
     width: Width,
     dtype: trundle_dtype,
@@ -70,7 +70,7 @@ impl Tensor {
         indices.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
-    /// Reading the buffer during the call gives wrong elements.
+    /// Overwrites the buffer during the call, so that a read of it gives wrong elements.
     pub(super) fn hidden_while(&mut self, call: impl FnOnce()) {
         let content = self.buffer.content().to_vec();
         self.buffer.content_mut().fill(0x77);
@@ -214,7 +214,7 @@ fn call(
 }
 
 #[test]
-fn every_operator_moves_every_type_as_the_oracle_says() {
+fn every_operator_of_every_type_agrees_with_the_oracle() {
     let dtypes = dtypes();
     let cases = (
         // C has no function for rot90.
@@ -235,7 +235,7 @@ fn every_operator_moves_every_type_as_the_oracle_says() {
 }
 
 #[test]
-fn every_chain_moves_every_type_as_the_oracle_says() {
+fn every_chain_of_every_type_agrees_with_the_oracle() {
     let dtypes = dtypes();
     let ways = (any::<proptest::sample::Index>(), any::<u64>(), any::<bool>());
     let cases = (shaping_chains(200, 4), (layouts(), layouts()), ways);
@@ -274,7 +274,7 @@ pub(super) fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 #[test]
-fn every_concatenation_is_what_it_says() {
+fn every_concatenation_agrees_with_a_reference() {
     let dtypes = dtypes();
     let parts = proptest::collection::vec((0..5usize, layouts()), 1..5);
     let planned = any::<bool>();
@@ -335,7 +335,7 @@ fn every_concatenation_is_what_it_says() {
 }
 
 #[test]
-fn every_padding_is_what_its_mode_says() {
+fn every_padding_agrees_with_a_reference() {
     let dtypes = dtypes();
     let widths = proptest::collection::vec([0..4usize, 0..4usize], 8);
     let ways = (layouts(), layouts(), any::<bool>());
@@ -362,8 +362,7 @@ fn every_padding_is_what_its_mode_says() {
         let scalar = Layout::row_major(&trundle::Shape::default(), 1).unwrap();
         let mut value = Tensor::new(number, dtype, &scalar);
         fill(value.buffer.content_mut(), seed + 1);
-        let sizes =
-            shape.iter().zip(&widths).map(|(size, [before, behind])| size + before + behind);
+        let sizes = shape.iter().zip(&widths).map(|(size, [before, after])| size + before + after);
         let sizes: Vec<usize> = sizes.collect();
         let elements = data.elements();
         let modes = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
@@ -421,7 +420,7 @@ fn every_padding_is_what_its_mode_says() {
 }
 
 #[test]
-fn every_gather_takes_what_its_indices_say() {
+fn every_gather_agrees_with_the_oracle() {
     let dtypes = dtypes();
     let of_indices = (shapes(12), layouts(), any::<bool>());
     let ways = (any::<proptest::sample::Index>(), (layouts(), layouts()), drawn(), any::<bool>());
@@ -467,7 +466,7 @@ fn every_gather_takes_what_its_indices_say() {
 /// An element type, the layouts of the input and the output, and the seed of the input.
 type Ways<'a> = ((trundle_dtype, DType), (&'a LayoutNumbers, &'a LayoutNumbers), u64);
 
-/// On bytes of `seed`, against the oracle.
+/// Compares a call on random bytes with the oracle.
 fn check(
     shape: &[usize],
     expected: &Naive,

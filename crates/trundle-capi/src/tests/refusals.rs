@@ -12,7 +12,7 @@ fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -
     out.assert_untouched();
 }
 
-/// The data is never read.
+/// Transposes with invalid arguments, so the data is never read.
 fn transpose(
     from: *const trundle_tensor_desc,
     data: *const c_void,
@@ -24,14 +24,14 @@ fn transpose(
     unsafe { trundle_transpose(from, data, order.as_ptr(), order.len(), to, out) }
 }
 
-/// Aligned and readable.
+/// A pointer to aligned, readable memory.
 fn data() -> *const c_void {
     static DATA: [u64; 32] = [0; 32];
     DATA.as_ptr().cast()
 }
 
 #[test]
-fn null_pointers() {
+fn null_pointers_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
     let no_sizes = trundle_tensor_desc { sizes: null(), ..desc };
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
@@ -76,7 +76,7 @@ fn null_pointers() {
 }
 
 #[test]
-fn misaligned_pointers() {
+fn misaligned_pointers_are_refused() {
     let sizes = [2, 2, 2];
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes[..2]);
     let misaligned = TRUNDLE_ERROR_MISALIGNED;
@@ -114,7 +114,7 @@ fn misaligned_pointers() {
 }
 
 #[test]
-fn ranks_and_lists_that_lie() {
+fn too_high_ranks_and_too_long_lists_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     for rank in [257, u32::MAX] {
         let lying = trundle_tensor_desc { rank, ..desc };
@@ -145,7 +145,7 @@ fn ranks_and_lists_that_lie() {
 }
 
 #[test]
-fn unknown_types() {
+fn unknown_types_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     for dtype in [0, -1, 14, 99, i32::MIN] {
         let unknown = trundle_tensor_desc { dtype, ..desc };
@@ -157,7 +157,7 @@ fn unknown_types() {
 }
 
 #[test]
-fn sizes_and_strides_that_overflow() {
+fn sizes_and_strides_that_overflow_are_refused() {
     let too_large = TRUNDLE_ERROR_TOO_LARGE;
     for (sizes, strides, words) in [
         (vec![u64::MAX], None, "too large to be addressed"),
@@ -185,7 +185,7 @@ fn sizes_and_strides_that_overflow() {
 }
 
 #[test]
-fn an_output_that_overlaps_what_is_read() {
+fn an_output_that_overlaps_an_input_is_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
     for (data_at, out_at) in [(0, 0), (0, 12), (12, 0), (4, 0), (0, 4)] {
         refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
@@ -235,7 +235,7 @@ fn an_output_that_overlaps_what_is_read() {
 }
 
 #[test]
-fn an_output_that_overlaps_itself() {
+fn an_output_that_overlaps_itself_is_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
     for strides in [[0, 1], [1, 1], [1, -1], [0, 0]] {
         let folded = strided(TRUNDLE_DTYPE_F32, &[2, 2], &strides);
@@ -251,7 +251,7 @@ fn an_output_that_overlaps_itself() {
 }
 
 #[test]
-fn shapes_types_axes_and_lengths_that_do_not_fit() {
+fn arguments_that_do_not_fit_the_tensors_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
     let same_width = packed(TRUNDLE_DTYPE_I32, &[3, 2]);
     let turned = packed(TRUNDLE_DTYPE_F32, &[3, 2]);
@@ -302,7 +302,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
 }
 
 #[test]
-fn inputs_that_do_not_go_together() {
+fn inputs_that_do_not_fit_together_are_refused() {
     let (two, three) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2, 3]));
     let out_desc = packed(TRUNDLE_DTYPE_F32, &[2, 5]);
     let input = |desc: *const trundle_tensor_desc| trundle_input { desc, data: data() };
@@ -359,7 +359,7 @@ fn inputs_that_do_not_go_together() {
 }
 
 #[test]
-fn widths_modes_and_values_of_a_padding() {
+fn invalid_widths_modes_and_values_of_pads_are_refused() {
     let (desc, out_desc) = (packed(TRUNDLE_DTYPE_F32, &[2, 3]), packed(TRUNDLE_DTYPE_F32, &[4, 5]));
     let pad = |widths: &[i64], mode, value, to: &trundle_tensor_desc, status, words: &str| {
         refused(status, words, |out| {
@@ -407,7 +407,7 @@ fn widths_modes_and_values_of_a_padding() {
 }
 
 #[test]
-fn indices_of_a_gather() {
+fn invalid_indices_of_a_gather_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
     let at = packed(TRUNDLE_DTYPE_I64, &[2]);
     let out_desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
@@ -440,7 +440,7 @@ fn indices_of_a_gather() {
 }
 
 #[test]
-fn indices_and_updates_of_scatters() {
+fn invalid_indices_and_updates_of_scatters_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
     let at = packed(TRUNDLE_DTYPE_I64, &[2, 2]);
     let (new, pair) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
@@ -516,7 +516,7 @@ fn indices_and_updates_of_scatters() {
 }
 
 #[test]
-fn indices_of_gathers_along_an_axis_and_of_several() {
+fn invalid_indices_of_gather_elements_and_nd_are_refused() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
     let at = packed(TRUNDLE_DTYPE_I32, &[2, 2]);
     let (to, row) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
@@ -562,10 +562,10 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
 }
 
 #[test]
-fn messages_of_threads_are_apart_and_stay() {
+fn each_thread_keeps_its_own_last_message() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     refused(TRUNDLE_ERROR_AXIS, "order entry 7", |out| transpose(&desc, data(), &[7], &desc, out));
-    let there = std::thread::spawn(|| {
+    let other_thread = std::thread::spawn(|| {
         let before = last_message();
         let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
         refused(TRUNDLE_ERROR_AXIS, "order entry 8", |out| {
@@ -573,7 +573,7 @@ fn messages_of_threads_are_apart_and_stay() {
         });
         before
     });
-    assert_eq!(there.join().unwrap(), "");
+    assert_eq!(other_thread.join().unwrap(), "");
     let mut out = Guarded::new(1);
     assert_ok(transpose(&desc, data(), &[], &desc, out.start()));
     assert!(last_message().contains("order entry 7"));

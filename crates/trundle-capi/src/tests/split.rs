@@ -10,7 +10,7 @@ use super::random::{CASES, Tensor, drawn, dtypes, fill};
 use super::*;
 
 #[test]
-fn every_part_has_its_elements() {
+fn every_part_of_a_split_has_its_elements() {
     let dtypes = dtypes();
     let cuts = proptest::collection::vec((any::<proptest::sample::Index>(), layouts()), 0..4);
     let ways = (layouts(), any::<bool>(), drawn());
@@ -97,7 +97,7 @@ fn parts_may_lie_in_one_buffer_in_any_order() {
 
 /// The errors of runs are in `plans.rs`: a call makes a plan and runs it.
 #[test]
-fn what_does_not_fit_is_refused_before_any_part_is_written() {
+fn outputs_that_do_not_fit_are_refused_before_any_write() {
     let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
     let (one, two) = (packed(TRUNDLE_DTYPE_F32, &[2, 1]), packed(TRUNDLE_DTYPE_F32, &[2, 2]));
     let ints = packed(TRUNDLE_DTYPE_I32, &[2, 2]);

@@ -21,7 +21,7 @@ fn shape(sizes: &[usize]) -> Shape {
 }
 
 #[test]
-fn the_published_vectors_of_fnv_1a_come_out() {
+fn the_published_vectors_of_fnv_1a_are_reproduced() {
     for (text, expected) in [
         ("", 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d),
         ("a", 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964),
@@ -35,7 +35,7 @@ fn the_published_vectors_of_fnv_1a_come_out() {
 
 /// Checks that each single change is detected, and that the rows cover all parts of the type.
 #[track_caller]
-fn every_part<T: Fingerprint + Debug>(rows: &[(&str, T, T)]) {
+fn check_every_part<T: Fingerprint + Debug>(rows: &[(&str, T, T)]) {
     let parts: BTreeSet<&str> = T::PARTS.iter().copied().collect();
     let tried: BTreeSet<&str> = rows.iter().map(|(part, ..)| *part).collect();
     assert_eq!(tried, parts);
@@ -190,7 +190,7 @@ fn stored_once() -> Op {
 }
 
 #[test]
-fn every_parameter_of_every_operator_is_seen() {
+fn every_parameter_of_every_operator_changes_the_fingerprint() {
     let tried: BTreeSet<_> = operators().iter().map(|(tag, name, ..)| (*tag, *name)).collect();
     assert_eq!(tried, parameters().into_iter().collect());
     let mut all: BTreeMap<u128, Op> = BTreeMap::new();
@@ -205,7 +205,7 @@ fn every_parameter_of_every_operator_is_seen() {
 }
 
 #[test]
-fn operators_of_the_same_parameters_are_told_apart() {
+fn operators_with_equal_parameters_differ() {
     let ops: [Op; 4] = [
         Flip::new(&[1, 0]).into(),
         Reshape::new(&[1, 0]).into(),
@@ -217,7 +217,7 @@ fn operators_of_the_same_parameters_are_told_apart() {
 }
 
 #[test]
-fn lists_are_told_apart_by_where_one_ends() {
+fn lists_split_at_other_places_differ() {
     let lists: [&[i64]; 5] = [&[], &[0], &[1], &[0, 1], &[0, 0]];
     let (mut found, mut count) = (BTreeSet::new(), 0);
     for starts in lists {
@@ -239,15 +239,18 @@ fn lists_are_told_apart_by_where_one_ends() {
 }
 
 #[test]
-fn every_part_of_a_map_is_seen() {
+fn every_part_of_a_map_changes_the_fingerprint() {
     let line = |start, step| Line { start, step };
-    every_part(&[("start", line(0, 1), line(1, 1)), ("step", line(0, 1), line(0, -1))]);
+    check_every_part(&[("start", line(0, 1), line(1, 1)), ("step", line(0, 1), line(0, -1))]);
     let piece = |end, line| Piece { end, line };
     let (up, down) = (Line::IDENTITY, line(4, -1));
-    every_part(&[("end", piece(1, up), piece(2, up)), ("line", piece(1, up), piece(1, down))]);
+    check_every_part(&[
+        ("end", piece(1, up), piece(2, up)),
+        ("line", piece(1, up), piece(1, down)),
+    ]);
     let lengths =
         |values: &[usize], offset, strides: &[isize]| Table::new(values, offset, strides.to_vec());
-    every_part(&[
+    check_every_part(&[
         ("values", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 2, 1], 0, &[0, 1])),
         ("offset", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 1, 2], 1, &[0, 1])),
         ("strides", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 1, 2], 0, &[1, 0])),
@@ -263,7 +266,7 @@ fn every_part_of_a_map_is_seen() {
     let sum = |start, steps: &[isize]| AxisMap::Sum { start, steps: steps.to_vec() };
     let indexed =
         |values: &[usize], line| AxisMap::Indexed { indices: lengths(values, 0, &[0, 1]), line };
-    every_part(&[
+    check_every_part(&[
         ("sum", sum(0, &[1, 2]), affine(0, up)),
         ("sum.start", sum(0, &[1, 2]), sum(1, &[1, 2])),
         ("sum.steps", sum(0, &[1, 2]), sum(0, &[2, 1])),
@@ -285,7 +288,7 @@ fn every_part_of_a_map_is_seen() {
     let maps = |op: Op, sizes: &[usize]| op.index_map(&shape(sizes)).unwrap();
     let layer = |op: Op, sizes: &[usize]| -> Layer { maps(op, sizes).layers()[0].clone() };
     let reshape = |sizes: &[i64]| -> Op { Reshape::new(sizes).into() };
-    every_part(&[
+    check_every_part(&[
         ("out_shape", layer(reshape(&[12]), &[2, 6]), layer(reshape(&[3, 4]), &[2, 6])),
         ("in_shape", layer(reshape(&[12]), &[2, 6]), layer(reshape(&[12]), &[3, 4])),
         ("axes", layer(Flip::new(&[0]).into(), &[2, 6]), layer(Flip::new(&[1]).into(), &[2, 6])),
@@ -294,13 +297,13 @@ fn every_part_of_a_map_is_seen() {
     let reversed = |lengths: &[i128]| maps(ReverseSequence::new(1, 0, lengths).into(), &[3, 4]);
     let (one, other) = (reversed(&[4, 2, 3]), reversed(&[2, 4, 3]));
     assert_eq!(one.to_string(), other.to_string());
-    every_part(&[("layers", one.clone(), other.clone())]);
+    check_every_part(&[("layers", one.clone(), other.clone())]);
 }
 
 #[test]
-fn every_part_of_a_program_is_seen() {
+fn every_part_of_a_program_changes_the_fingerprint() {
     let id = TensorId;
-    every_part(&[("index", id(0), id(1))]);
+    check_every_part(&[("index", id(0), id(1))]);
     let map = |axis| Flip::new(&[axis]).index_map(&shape(&[2, 3])).unwrap();
     let moved = |from, axis| Made::Moved { from: id(from), map: map(axis) };
     let joined = |axis, parts: &[usize]| Made::Joined {
@@ -308,7 +311,7 @@ fn every_part_of_a_program_is_seen() {
         parts: parts.iter().copied().map(TensorId).collect(),
     };
     let fill = |byte| Made::Fill(vec![byte]);
-    every_part(&[
+    check_every_part(&[
         ("given", Made::Given(0), fill(0)),
         ("given.index", Made::Given(0), Made::Given(1)),
         ("fill", fill(0), moved(0, 0)),
@@ -326,7 +329,7 @@ fn every_part_of_a_program_is_seen() {
         made,
     };
     let given = || Made::Given(0);
-    every_part(&[
+    check_every_part(&[
         ("shape", tensor(&[2, 3], 4, given()), tensor(&[3, 2], 4, given())),
         ("width", tensor(&[2, 3], 4, given()), tensor(&[2, 3], 8, given())),
         ("made", tensor(&[2, 3], 4, given()), tensor(&[2, 3], 4, Made::Given(1))),
@@ -334,7 +337,7 @@ fn every_part_of_a_program_is_seen() {
     let (one, other) = (program(&[2]), program(&[3]));
     let mut ended = one.clone();
     ended.output(id(0)).unwrap();
-    every_part(&[("tensors", one.clone(), other), ("outputs", one, ended)]);
+    check_every_part(&[("tensors", one.clone(), other), ("outputs", one, ended)]);
 }
 
 fn program(sizes: &[usize]) -> Program {
@@ -349,10 +352,10 @@ fn program(sizes: &[usize]) -> Program {
 }
 
 #[test]
-fn every_part_of_a_layout_and_of_a_type_is_seen() {
+fn every_part_of_a_layout_and_type_changes_the_fingerprint() {
     let layout =
         |sizes: &[usize], at, strides: &[isize]| Layout::strided(&shape(sizes), at, strides);
-    every_part(&[
+    check_every_part(&[
         ("shape", layout(&[2, 3], 0, &[3, 1]).unwrap(), layout(&[2, 2], 0, &[3, 1]).unwrap()),
         (
             "offset_bytes",
@@ -365,15 +368,15 @@ fn every_part_of_a_layout_and_of_a_type_is_seen() {
             layout(&[2, 3], 0, &[1, 2]).unwrap(),
         ),
     ]);
-    every_part(&[("sizes", shape(&[2, 3]), shape(&[3, 2]))]);
+    check_every_part(&[("sizes", shape(&[2, 3]), shape(&[3, 2]))]);
     let packing = |bits, order| Packing::new(bits, order).unwrap();
     let (low, high, split) = (BitOrder::LowFirst, BitOrder::HighFirst, BitOrder::Split);
-    every_part(&[("low", low, high), ("high", high, split), ("split", split, low)]);
-    every_part(&[
+    check_every_part(&[("low", low, high), ("high", high, split), ("split", split, low)]);
+    check_every_part(&[
         ("bits", packing(4, low), packing(2, low)),
         ("order", packing(4, low), packing(4, high)),
     ]);
-    every_part(&[
+    check_every_part(&[
         ("bytes", Width::Bytes(4), Width::SubByte(packing(4, low))),
         ("bytes.bytes", Width::Bytes(4), Width::Bytes(2)),
         ("packed", Width::SubByte(packing(4, low)), Width::Bytes(4)),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_that_give_a_coordinate_twice_or_none_have_no_inverse() {
+    fn pieces_that_repeat_or_omit_coordinates_have_no_inverse() {
         let piece = |end: usize, start: isize| Piece { end, line: Line { start, step: 1 } };
         // 0 1 0 1, then 2 3 0 1, then 3 4 0 1.
         assert_eq!(inverted(&[piece(2, 0), piece(4, -2)]), None);

@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_split_and_turned_loops_keep_every_place_and_its_coordinates() {
+    fn cut_split_and_turned_loops_keep_all_elements() {
         for region in [with_row(), with_cut()] {
             let expected = elements(&region);
             for number in 0..2 {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_whole_are_put_together_again() {
+    fn parts_of_the_same_regions_are_joined_again() {
         let (below, beyond) = whole(&[3, 6]).cut(1, 2, 9).unwrap();
         assert_eq!((below.shape().sizes(), beyond.shape().sizes()), (&[3, 2][..], &[3, 4][..]));
         assert_eq!((below.elements(), beyond.elements()), (6, 12));
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "parts of one whole")]
-    fn parts_of_two_wholes_are_not() {
+    fn joining_parts_of_different_regions_panics() {
         let _ = whole(&[3]).and(whole(&[3]));
     }
 
     #[test]
-    fn what_cannot_be_pulled_back_is_as_it_was() {
+    fn regions_that_cannot_be_pulled_back_stay_unchanged() {
         let shape = Shape::new([2, 3]).unwrap();
         let rolled = crate::ops::Roll::new(&[1, 1], &[0, 1]).index_map(&shape).unwrap();
         // Rolling an axis of size two by one reverses it: two boxes.

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn both_parts_do_what_the_whole_does() {
+    fn both_parts_together_equal_the_map() {
         let whole = shape(&[3, 3, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 3, 3, 4]);
         let order: Vec<i64> = (0..16).map(|axis| (axis * 5 + 3) % 16).collect();
         let rolled: Vec<i64> = (0..16).filter(|axis| *axis != 1).collect();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_several_axes_at_once() {
+    fn pieces_of_several_axes_are_split() {
         // 70 x 70 pieces; one axis shrinks, the other grows.
         let part = |axis: usize, ranges: &mut dyn Iterator<Item = (usize, usize)>, of: &Shape| {
             let parts: Vec<IndexMap> = ranges
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn a_move_of_too_many_blocks_is_not_begun() {
+    fn a_move_of_too_many_blocks_is_refused() {
         let large = shape(&[3; 20]);
         let map = roll_of(&large);
         let layout = Layout::row_major(&large, 1).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn slabs_move_what_the_whole_moves_and_nothing_leads_out_of_one() {
+    fn slabs_together_equal_the_move_and_do_not_overlap() {
         let widths = [(1, BitOrder::LowFirst), (4, BitOrder::HighFirst), (3, BitOrder::LowFirst)]
             .map(|(bits, order)| Width::SubByte(Packing::new(bits, order).unwrap()))
             .into_iter()

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_index_is_what_the_mode_says() {
+    fn every_index_follows_the_mode() {
         for mode in PadMode::ALL {
             for size in 1..=5usize {
                 for before in 0..=13usize {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_that_is_there_very_often_is_a_table() {
+    fn an_axis_repeated_many_times_is_a_table() {
         for (mode, size) in
             [(PadMode::Wrap, 2), (PadMode::Wrap, 3), (PadMode::Symmetric, 2), (PadMode::Reflect, 3)]
         {

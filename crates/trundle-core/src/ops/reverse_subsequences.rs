@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_broadcast_by_a_stride_of_0_are_held_once() {
+    fn lengths_broadcast_by_a_stride_of_0_are_stored_once() {
         let long = 1 << (usize::BITS - 24);
         let huge = Shape::new([long, 1]).unwrap();
         let bytes = 3u32.to_ne_bytes();
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(reverse.index_map(&data).unwrap().source_of(&[7, 0]), [7, 2]);
     }
     #[test]
-    fn long_lists_are_cut_off_for_people_only() {
+    fn long_lists_are_shortened_only_in_the_alternate_form() {
         let reverse = ReverseSubsequences::new(1, vec![2; 10]);
         let eight = ["2"; 8].join(", ");
         assert_eq!(

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn every_narrow_float_is_its_code_and_what_lies_between_is_the_nearest() {
+    fn numbers_between_narrow_floats_are_rounded_to_the_nearest() {
         for float in [Binary::F16, Binary::BF16, Binary::F8E5M2, Binary::F8E4M3, Binary::F4E2M1] {
             let sign = 1 << (float.exponent_bits + float.fraction_bits);
             for code in 0..=float.largest {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_elements_of_every_type_that_has_them() {
+    fn numbers_become_elements_of_types_that_hold_them() {
         for (text, dtype, bytes) in [
             ("1", DType::Boolean, &[1][..]),
             ("true", DType::U1, &[0x80]),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_prints_as_is_read_as_it() {
+    fn printed_scalars_are_parsed_again() {
         for text in ["0", "-7", "1.5", "-0.0", "inf", "-inf", "1e300", "0.1", "nan", "-nan", "9e18"]
         {
             let read: Scalar = text.parse().unwrap();

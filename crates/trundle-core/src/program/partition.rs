@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_regions_come_to_parts_than_there_is_room_for() {
+    fn a_partition_has_at_most_the_given_number_of_regions() {
         let ends = [2, 2, 5, 9];
         let all = partition(regions(), 1, &ends, usize::MAX).unwrap();
         let of_parts = |(part, regions): &(usize, Regions)| (*part, regions.elements());

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_is_boxes_in_no_order_is_moved_in_tiles_that_are() {
+    fn a_map_without_boxes_is_moved_in_tiles_with_boxes() {
         let (rows, more) = (Shape::new([2, 6]).unwrap(), Shape::new([2, 6, 1]).unwrap());
         let reversed = ReverseSequence::new(1, 0, [3, 5]).index_map(&rows).unwrap();
         let moved = reversed.then(&IndexMap::reshape(&rows, &more).unwrap()).unwrap();

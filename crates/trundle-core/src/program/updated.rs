@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn updates_that_do_not_fit_are_refused() {
         let mut program = Program::new();
         let base = program.given(shape(&[4]), 4).unwrap();
         let updates = program.given(shape(&[3]), 4).unwrap();

@@ -21,7 +21,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// So large that passes write only outputs.
+/// A budget so large that passes usually write only outputs.
 fn large() -> Budget {
     Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
@@ -102,7 +102,7 @@ fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element
 }
 
 #[test]
-fn origins_are_found_by_the_definitions() {
+fn origins_follow_the_definitions() {
     for seed in 0..4000 {
         let program = any_program(&mut Choices::of(seed), WIDTH.into());
         for (id, tensor) in program.tensors().iter().enumerate() {
@@ -118,7 +118,7 @@ fn origins_are_found_by_the_definitions() {
 
 #[test]
 fn passes_write_every_element_once_from_its_origin() {
-    let (mut on_the_way, mut in_tiles, mut several, mut joins) = (0, 0, 0, 0);
+    let (mut intermediates, mut in_tiles, mut several, mut joins) = (0, 0, 0, 0);
     for seed in 0..8000 {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices, WIDTH.into());
@@ -130,13 +130,13 @@ fn passes_write_every_element_once_from_its_origin() {
             assert_eq!(written[id], origins(&program, *id), "seed {seed} of {program:#?}");
         }
         for pass in &passes {
-            on_the_way += usize::from(!program.outputs().contains(&pass.target));
+            intermediates += usize::from(!program.outputs().contains(&pass.target));
             in_tiles += usize::from(pass.reads.iter().any(|read| read.regions.is_none()));
             several += usize::from(pass.reads.len() > 1);
             joins += pass.via.iter().filter(|id| is_join(&program, **id)).count();
         }
     }
-    let all = [on_the_way, in_tiles, several, joins];
+    let all = [intermediates, in_tiles, several, joins];
     assert!(all.iter().all(|count| *count > 200), "{all:?}");
 }
 
@@ -145,19 +145,19 @@ fn is_join(program: &Program, id: TensorId) -> bool {
 }
 
 #[test]
-fn enough_budget_writes_outputs_alone() {
-    let mut on_the_way = 0;
+fn a_large_budget_rarely_writes_intermediates() {
+    let mut intermediates = 0;
     for seed in 0..2000 {
         let program = any_program(&mut Choices::of(seed), WIDTH.into());
         let passes = program.passes(&mut large());
-        on_the_way += passes.iter().filter(|p| !program.outputs().contains(&p.target)).count();
+        intermediates += passes.iter().filter(|p| !program.outputs().contains(&p.target)).count();
     }
     // Rows that are reversed twice, or cut, need an intermediate tensor.
-    assert!(on_the_way < 400, "{on_the_way}");
+    assert!(intermediates < 400, "{intermediates}");
 }
 
 #[test]
-fn what_is_moved_and_moved_back_takes_no_pass() {
+fn movements_that_undo_each_other_take_no_pass() {
     let rows = shape(&[2, 5]);
     let [first, second] = [[2, 4], [5, 3]].map(|lengths| {
         ReverseSubsequences::dense(1, shape(&[2, 1]), lengths).index_map(&rows).unwrap()
@@ -239,9 +239,9 @@ fn grids_are_followed_to_the_origins_of_their_elements() {
             for found in grids_at_origins(&program, grid) {
                 let of = found.tensor().unwrap();
                 for (position, index) in elements_of(&found) {
-                    let asked = left.remove(&position).unwrap();
+                    let original = left.remove(&position).unwrap();
                     let found = (of, program.tensor(of).shape.ravel(&index));
-                    assert_eq!(found, naive(&program, id, &asked), "seed {seed}");
+                    assert_eq!(found, naive(&program, id, &original), "seed {seed}");
                 }
                 together += found.count();
                 grids += 1;
@@ -261,7 +261,7 @@ fn in_chunks(program: &mut Program, counts: [usize; 2], chunk: [usize; 2]) -> Te
 }
 
 #[test]
-fn chunks_are_followed_as_few_grids() {
+fn chunks_are_followed_in_few_grids() {
     let (counts, chunk) = ([5, 7], [8, 9]);
     let (chunks, parts) = (35, |op: Option<Op>| {
         let mut program = Program::new();
@@ -308,7 +308,7 @@ fn simplified_programs_keep_every_origin() {
 }
 
 #[test]
-fn a_roll_written_as_slices_is_the_roll() {
+fn joined_slices_of_a_roll_simplify_to_the_roll() {
     let of = shape(&[2, 56, 3]);
     let mut program = Program::new();
     let whole = program.given(of.clone(), 2).unwrap();
@@ -331,7 +331,7 @@ fn a_roll_written_as_slices_is_the_roll() {
     assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
 }
 
-/// May be empty.
+/// Random ranges along each axis, which may be empty.
 fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
     let range = |size: &usize| {
         let start = choices.below(size + 1);
@@ -458,7 +458,7 @@ fn check_isolated(program: &Program, pass: &Pass) -> Isolated {
 }
 
 #[test]
-fn a_pass_by_itself_reads_what_it_reads_in_the_whole() {
+fn an_isolated_pass_reads_the_same_elements() {
     let (mut joined, mut reshaped, mut written_before) = (0, 0, 0);
     for seed in 0..4000 {
         let program = any_program(&mut Choices::of(seed), WIDTH.into());
@@ -496,7 +496,7 @@ fn unpacked_elements_take_a_byte_each() {
 }
 
 #[test]
-fn programs_have_one_fingerprint_if_they_are_equal() {
+fn equal_programs_have_equal_fingerprints() {
     let mut found: BTreeMap<u128, Program> = BTreeMap::new();
     for seed in 0..4000 {
         let program = any_program(&mut Choices::of(seed), WIDTH.into());
@@ -511,7 +511,7 @@ fn programs_have_one_fingerprint_if_they_are_equal() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_definitions_are_refused() {
     let mut program = Program::new();
     let row = program.given(shape(&[3]), 4).unwrap();
     let wide = program.given(shape(&[3]), 8).unwrap();
@@ -565,7 +565,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_fill_is_one_element_whatever_its_unused_bits() {
+fn a_fill_ignores_unused_bits() {
     let packed = Packing::new(4, BitOrder::LowFirst).unwrap();
     let (mut one, mut other) = (Program::new(), Program::new());
     let id = one.fill(packed, &[0xf5]).unwrap();

@@ -65,7 +65,7 @@ fn a_pattern_is_a_reshape_a_transpose_and_a_reshape() {
 }
 
 #[test]
-fn a_pattern_the_other_way_round_undoes_it() {
+fn the_inverse_of_a_pattern_undoes_it() {
     holds(2000, &patterns(), |pattern| {
         let map = map_of(pattern.rearrange(), &pattern.shape());
         if map.out_shape().elements() > 0 {
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = i64> {
 }
 
 #[test]
-fn a_slice_takes_what_the_oracle_takes() {
+fn slices_agree_with_the_oracle() {
     let slices = vec((any::<bool>(), any::<bool>(), bound(), bound(), step()), 6);
     holds(4000, &(shapes(MOST_ELEMENTS), slices), |(sizes, slices)| {
         let rank = i64::try_from(sizes.len()).unwrap();
@@ -107,7 +107,7 @@ fn a_slice_takes_what_the_oracle_takes() {
 }
 
 #[test]
-fn a_tile_repeats_as_the_oracle_does() {
+fn tiles_agree_with_the_oracle() {
     let repeats = vec(prop_oneof![1 => Just(0usize), 4 => Just(1usize), 4 => 2..=3usize], 6);
     holds(2000, &(shapes(60), repeats), |(sizes, repeats)| {
         let repeats = &repeats[..sizes.len()];

@@ -119,7 +119,7 @@ fn every_byte_of_a_destination_is_written_once() {
 }
 
 #[test]
-fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() {
+fn regions_are_moved_from_their_tensor_to_their_target() {
     let layout = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
     let (large, small) = (layout(&[64]), layout(&[4]));
     // The destination is their original layout, however small the source is.
@@ -144,7 +144,7 @@ fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() 
 }
 
 #[test]
-fn a_map_of_a_source_that_is_not_there_is_no_move() {
+fn maps_that_read_outside_their_source_are_refused() {
     let layout = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
     let map = IndexMap::identity(&shape(&[64]));
     let part = |range: Range<usize>| map.within_source(&[range]).unwrap();

@@ -99,7 +99,7 @@ fn a_reshape_keeps_the_row_major_order() {
 }
 
 #[test]
-fn shapes_of_other_numbers_of_elements_are_refused() {
+fn reshapes_to_other_numbers_of_elements_are_refused() {
     let refused = IndexMap::reshape(&shape(&[2, 6]), &shape(&[3, 5])).unwrap_err();
     assert_eq!(
         refused,
@@ -109,7 +109,7 @@ fn shapes_of_other_numbers_of_elements_are_refused() {
 }
 
 #[test]
-fn reshapes_that_undo_each_other_leave_nothing() {
+fn reshapes_that_undo_each_other_cancel() {
     let merged = reshape(&[2, 3, 4], &[6, 4]);
     assert!(merged.then(&merged.invert().unwrap()).unwrap().is_identity());
     let through = reshape(&[2, 3, 4], &[24]).then(&reshape(&[24], &[6, 4])).unwrap();
@@ -119,7 +119,7 @@ fn reshapes_that_undo_each_other_leave_nothing() {
 }
 
 #[test]
-fn whatever_is_composed_means_what_its_maps_mean() {
+fn composed_maps_agree_with_the_single_maps() {
     let (maps_in, maps_out) = (Cell::new(0), Cell::new(0));
     holds(6000, &any::<u64>(), |seed| {
         let maps = Choices::of(seed).chain();
@@ -139,24 +139,19 @@ fn whatever_is_composed_means_what_its_maps_mean() {
 }
 
 #[test]
-fn what_is_one_map_is_one_move_between_packed_tensors() {
+fn a_map_is_one_move_between_packed_tensors() {
     holds(6000, &any::<u64>(), |seed| {
         for map in composed(Choices::of(seed).chain()).unwrap() {
             let packed = |shape: &Shape| Layout::row_major(shape, 3).unwrap();
             let (src, dst) = (packed(map.in_shape()), packed(map.out_shape()));
-            moves_the_pairs(
-                &map,
-                &src,
-                &dst,
-                &Move::new(&map, 3, &src, &dst, MOST_BOXES).unwrap(),
-            )?;
+            check_pairs(&map, &src, &dst, &Move::new(&map, 3, &src, &dst, MOST_BOXES).unwrap())?;
         }
         Ok(())
     });
 }
 
 #[test]
-fn between_any_layouts_a_map_is_a_move_or_refused() {
+fn a_map_between_any_layouts_is_a_move_or_refused() {
     let (done, refused) = (Cell::new(0), Cell::new(0));
     holds(6000, &(any::<u64>(), layouts(), layouts()), |(seed, from, to)| {
         let mut choices = Choices::of(seed);
@@ -166,7 +161,7 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
         match Move::new(&map, 3, &src, &dst, MOST_BOXES) {
             Ok(work) => {
                 done.set(done.get() + 1);
-                moves_the_pairs(&map, &src, &dst, &work)
+                check_pairs(&map, &src, &dst, &work)
             }
             Err(Error::Move(MoveError::NotOnePass { .. })) => {
                 refused.set(refused.get() + 1);
@@ -178,7 +173,7 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
     assert!(refused.get() * 2 < done.get(), "{refused:?} refused, {done:?} done");
 }
 
-fn moves_the_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> Outcome {
+fn check_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> Outcome {
     let mut expected = Vec::new();
     for index in indices(map.out_shape()) {
         let (from, to) = (src.offset_of(&map.source_of(&index)), dst.offset_of(&index));
@@ -245,7 +240,7 @@ fn windows(rows: usize, window: usize, shift: i64) -> IndexMap {
 }
 
 #[test]
-fn swin_windows_and_their_way_back_are_one_move_each() {
+fn swin_windows_and_their_inverse_are_one_move_each() {
     let map = windows(14, 7, 3);
     let packed = |shape: &Shape| Layout::row_major(shape, 3).unwrap();
     // Nine boxes each. The map ends at the roll, when pulled back, and keeps its cuts: four blocks. The inverse
@@ -254,7 +249,7 @@ fn swin_windows_and_their_way_back_are_one_move_each() {
         let (src, dst) = (packed(map.in_shape()), packed(map.out_shape()));
         let work = Move::new(&map, 3, &src, &dst, MOST_BOXES).unwrap();
         assert_eq!(work.blocks().len(), blocks, "{work}");
-        moves_the_pairs(&map, &src, &dst, &work).unwrap();
+        check_pairs(&map, &src, &dst, &work).unwrap();
     }
     let back = map.then(&map.invert().unwrap()).unwrap();
     assert!(back.is_identity(), "{back}");
@@ -273,14 +268,14 @@ fn a_roll_after_a_reversal_is_one_pass() {
 }
 
 #[test]
-fn axes_that_are_split_at_other_places_take_another_pass() {
+fn axes_split_at_other_places_take_another_pass() {
     let map = then(&IndexMap::identity(&shape(&[8, 7])), Transpose::new(&[1, 0])).unwrap();
     let other = map.then(&reshape(&[7, 8], &[8, 7])).unwrap();
     assert_eq!(then(&other, Transpose::new(&[1, 0])), None);
 }
 
 #[test]
-fn the_slices_of_a_roll_are_the_roll() {
+fn joined_slices_of_a_roll_are_the_roll() {
     for (size, shift) in [(8, 3), (8, 0), (5, 1), (2, 1)] {
         let of = shape(&[2, size, 3]);
         let whole = IndexMap::identity(&of);

@@ -36,7 +36,7 @@ fn refuse(op: impl Into<Op>, data: &[usize], updates: &[usize], says: &str) {
 
 /// ONNX's examples of ScatterElements, opset 18, with all numbers multiplied by ten.
 #[test]
-fn elements_are_put_into_their_rows() {
+fn elements_are_put_along_an_axis() {
     let put = |axis, sizes: &[usize], values: &[i64]| -> Op {
         PutAlongAxis::new(two(), axis, indices(sizes, values)).into()
     };
@@ -108,7 +108,7 @@ fn elements_and_slices_are_put_at_indices_of_several_axes() {
 
 /// numpy's `x[1:4:2] = updates`, also backwards.
 #[test]
-fn another_tensor_comes_in_the_place_of_a_slice() {
+fn a_slice_is_replaced_by_another_tensor() {
     let scatter = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| -> Op {
         SliceScatter::new(two(), Slice::new(starts, stops, axes, steps)).into()
     };
@@ -127,7 +127,7 @@ fn another_tensor_comes_in_the_place_of_a_slice() {
 }
 
 #[test]
-fn they_are_no_maps_and_print_as_calls() {
+fn scatters_are_not_maps_and_print_as_calls() {
     let put = PutAlongAxis::new(two(), -1, Indices::list([2, 0]));
     let scatter = ScatterNd::new(["a b", "_"].map(Operand::new), Indices::list([1]));
     let slice = SliceScatter::new(two(), Slice::new(&[0], &[5], &[1], &[]));

@@ -158,7 +158,7 @@ fn check_line(line: &str) {
 }
 
 #[test]
-fn the_operators_do_what_the_table_says() {
+fn operators_agree_with_the_table() {
     let lines = include_str!("spec_examples.txt").lines();
     // Some sizes need 64 bits.
     let is_long = |line: &str| ["; max", "2^40", "2^61"].iter().any(|size| line.contains(size));
@@ -249,7 +249,7 @@ fn an_input_that_reaches_before_its_buffer_is_refused() {
 /// `output[i(order[0]), i(order[1]), ...] = input[i(0), i(1), ...]` at every index of the
 /// input, for every order of four axes.
 #[test]
-fn formula() {
+fn transpose_follows_its_formula() {
     let sizes = [2, 3, 1, 4];
     let orders = indices(&[4; 4])
         .into_iter()
@@ -271,7 +271,7 @@ fn formula() {
 
 /// The sizes {2,3,4,5} with axis 1 need lengths of the sizes {2,1,4,5}.
 #[test]
-fn lengths_have_the_sizes_of_the_input_but_1_on_the_axis() {
+fn lengths_have_size_1_along_the_reversed_axis() {
     let reverse = |sizes: &[usize]| {
         let lengths = vec![0; 4 * sizes.iter().product::<usize>()];
         let view = TensorView::row_major(&lengths, DType::U32, &shape(sizes)).unwrap();
@@ -313,7 +313,7 @@ fn lengths_are_u32_or_u64() {
 }
 
 #[test]
-fn it_is_reverse_subsequences_with_the_lengths_broadcast() {
+fn reverse_sequence_broadcasts_its_lengths() {
     let of = shape(&[2, 3, 4]);
     let sequence = ReverseSequence::new(0, 2, [0, 1, 2, 1]).index_map(&of).unwrap();
     let lengths = [0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1];
@@ -322,7 +322,7 @@ fn it_is_reverse_subsequences_with_the_lengths_broadcast() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn a_roll_of_very_many_axes_is_no_single_move_and_not_tried() {
+fn a_roll_of_many_axes_is_refused_as_a_single_move() {
     let of = Shape::new(vec![3; 24]).unwrap();
     let axes: Vec<i64> = (0..24).collect();
     let map = Roll::new(&[1], &axes).index_map(&of).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of planning, and what tests of several modules share.
+//! Tests of planning, and helpers for the tests of several modules.
 
 mod planning;
 

@@ -97,12 +97,12 @@ impl Planned {
     }
 
     /// Runs the plan and compares with the model.
-    fn is_right(&self) {
-        self.is_right_in_the_first(usize::MAX);
+    fn check_outputs(&self) {
+        self.check_first_outputs(usize::MAX);
     }
 
     /// Compares only the first outputs.
-    fn is_right_in_the_first(&self, outputs: usize) {
+    fn check_first_outputs(&self, outputs: usize) {
         let (shape, element) = (self.model.shape(TensorId(0)), self.model.element(TensorId(0)));
         let elements = shape.elements();
         let input = match element {
@@ -132,7 +132,7 @@ impl Planned {
 }
 
 #[test]
-fn what_is_joined_to_itself_thirty_times_is_a_few_passes() {
+fn thirty_joins_of_a_tensor_with_itself_take_few_passes() {
     let mut sketch = Sketch::u16(&[2, 2]);
     let last = sketch.doubled(30);
     let planned = sketch.plan(&[last]);
@@ -142,24 +142,24 @@ fn what_is_joined_to_itself_thirty_times_is_a_few_passes() {
 }
 
 #[test]
-fn what_is_joined_to_itself_some_times_is_right() {
+fn repeated_joins_of_a_tensor_with_itself_are_correct() {
     for times in [5, 7, 12, 16] {
         let mut sketch = Sketch::u16(&[2, 2]);
         let last = sketch.doubled(times);
         let planned = sketch.plan(&[last]);
         assert!(planned.passes() <= 2 && planned.in_tiles() == 0, "{}", planned.planned);
-        planned.is_right();
+        planned.check_outputs();
     }
 }
 
 #[test]
-fn one_row_of_very_many_is_read_by_itself() {
+fn one_row_of_a_huge_tensor_is_read_alone() {
     let mut sketch = Sketch::u16(&[2, 2]);
     let last = sketch.doubled(40);
     let row = sketch.cut(last, 0, (1 << 33) + 1..(1 << 33) + 2);
     let planned = sketch.plan(&[row]);
     assert_eq!((planned.passes(), planned.boxes()), (1, 1));
-    planned.is_right();
+    planned.check_outputs();
 }
 
 /// Splits a tensor and joins the parts in another order.
@@ -178,16 +178,16 @@ fn many_small_parts_are_one_pass() {
     for sizes in [[4, 128, 16], [64, 128, 64], [1, 65, 3], [2, 1000, 1]] {
         let planned = permuted(&sizes, false);
         assert_eq!((planned.passes(), planned.in_tiles()), (1, 0), "{}", planned.planned);
-        planned.is_right();
+        planned.check_outputs();
     }
 }
 
 #[test]
-fn too_many_boxes_are_moved_element_in_tiles() {
+fn too_many_boxes_are_moved_in_tiles() {
     let planned = permuted(&[4, 128, 16], true);
     assert_eq!((planned.passes(), planned.in_tiles()), (1, 1));
     assert!(planned.planned.to_string().contains("in tiles, because it would need too many boxes"));
-    planned.is_right();
+    planned.check_outputs();
     for element in
         [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]
     {
@@ -197,12 +197,12 @@ fn too_many_boxes_are_moved_element_in_tiles() {
         let budget = Budget { few: 1, directly: 1, ..Device::default().budget() };
         let planned = sketch.planned(&[rolled], &budget);
         assert_eq!(planned.in_tiles(), 1, "{}", planned.planned);
-        planned.is_right();
+        planned.check_outputs();
     }
 }
 
 #[test]
-fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
+fn a_hundred_thousand_parts_are_planned_quickly() {
     const PARTS: usize = 100_000;
     // The parts come from two tensors, so that the join is not a movement of a single tensor.
     let mut sketch = Sketch::u16(&[2 * PARTS, 1]);
@@ -216,11 +216,11 @@ fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
     let turned = sketch.moved(last, Transpose::new(&[1, 0]));
     let planned = sketch.plan(&[last, turned, parts[7]]);
     assert!(planned.passes() <= 4, "{}", planned.passes());
-    planned.is_right();
+    planned.check_outputs();
 }
 
 #[test]
-fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
+fn outputs_of_every_step_of_a_chain_take_one_pass_each() {
     const STEPS: usize = 3000;
     let mut sketch = Sketch::u16(&[24, 25]);
     let mut ids = vec![TensorId(0)];
@@ -235,7 +235,7 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
     let planned = sketch.plan(&ids);
     assert_eq!(planned.passes(), STEPS + 1);
     // Tracing every output back would take longer than planning and running.
-    planned.is_right_in_the_first(40);
+    planned.check_first_outputs(40);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
 }
 
 #[test]
-fn only_what_is_read_is_written_and_it_is_let_go() {
+fn intermediates_are_written_only_if_read_and_then_freed() {
     let mut sketch = Sketch::u16(&[64, 4]);
     let mut last = TensorId(0);
     for _ in 0..6 {
@@ -278,5 +278,5 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
     assert!(planned.planned.passes().iter().all(|p| p.target == last || read.contains(&p.target)));
     // The source and the destination of a pass are in memory.
     assert_eq!(planned.planned.peak_bytes(), 2 * 64 * 4 * 2);
-    planned.is_right();
+    planned.check_outputs();
 }

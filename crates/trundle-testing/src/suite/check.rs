@@ -22,13 +22,13 @@ pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
 
     let passes = case.passes().map_err(|refusal| format!("{case}: refused: {refusal}"))?;
     let (last, firsts) = passes.split_last().ok_or("a chain without passes")?;
-    let mut between = Between { layout: case.src.clone(), bytes: src };
+    let mut between = Intermediate { layout: case.src.clone(), bytes: src };
     for map in firsts {
         let layout = row_major(map.out_shape(), case.width);
         let mut dst = new_buffer(backend, buffer_bytes(&layout, case.width))?;
         let buffer = hold(backend, &between.bytes, Flush::End, &|| format!("data of {case}"));
-        carry_out(backend, case, map, [&between.layout, &layout], buffer.borrow(), &mut *dst)?;
-        between = Between { layout, bytes: dst.bytes(backend).into_owned() };
+        run_pass(backend, case, map, [&between.layout, &layout], buffer.borrow(), &mut *dst)?;
+        between = Intermediate { layout, bytes: dst.bytes(backend).into_owned() };
     }
     let exact = before.len() - GUARD_BYTES;
     let ends = [(Flush::End, Flush::Start, before.len()), (Flush::Start, Flush::End, exact)];
@@ -36,7 +36,7 @@ pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
         let src = hold(backend, &between.bytes, at_source, &|| format!("data of {case}"));
         let mut dst = hold(backend, &before[..bytes], at_destination, &|| format!("out of {case}"));
         let layouts = [&between.layout, &case.dst];
-        carry_out(backend, case, last, layouts, src.borrow(), dst.borrow_mut())?;
+        run_pass(backend, case, last, layouts, src.borrow(), dst.borrow_mut())?;
         compare(case, &dst.borrow().bytes(backend), &expected[..bytes], &passes)?;
     }
     Ok(())
@@ -57,8 +57,8 @@ fn compare(case: &Case, after: &[u8], expected: &[u8], passes: &[IndexMap]) -> R
     }
 }
 
-/// Written by one pass and read by the next.
-struct Between {
+/// A tensor that one pass writes and the next one reads.
+struct Intermediate {
     layout: Layout,
     bytes: Vec<u8>,
 }
@@ -86,7 +86,7 @@ pub(crate) fn hold<B: Testable>(
     TestBuffer::holding(backend, bytes, flush, name)
 }
 
-fn carry_out<B: Testable>(
+fn run_pass<B: Testable>(
     backend: &B,
     case: &Case,
     map: &IndexMap,

@@ -93,33 +93,33 @@ mod tests {
     use crate::pair_by_pair::{Bytewise, Cells, Fault, PairByPair};
 
     #[test]
-    fn a_backend_that_reads_the_move_as_it_is_conforms() {
+    fn a_backend_that_moves_pair_by_pair_conforms() {
         conformance(&PairByPair::<[u8]>::default(), 0, if everything() { 1 } else { 48 });
     }
 
     #[test]
-    fn one_whose_buffers_are_no_slices_conforms() {
+    fn a_backend_with_buffers_other_than_slices_conforms() {
         conformance(&PairByPair::<Cells>::default(), 1, if everything() { 8 } else { 64 });
     }
 
     #[test]
-    fn one_whose_buffers_are_no_slices_moves_packed_elements() {
+    fn buffers_other_than_slices_hold_packed_elements() {
         crate::sub_byte::conformance(&PairByPair::<Cells>::default());
     }
 
-    fn finds_every_fault<Buffer: Bytewise + ?Sized>()
+    fn check_faults<Buffer: Bytewise + ?Sized>()
     where
         PairByPair<Buffer>: Testable,
     {
         for fault in [
             Fault::LastElementMissing,
-            Fault::WritesBehindAnElement,
-            Fault::ReadsTheNeighbour,
-            Fault::WritesBeforeItRefuses,
+            Fault::WritesPastAnElement,
+            Fault::ReadsTheNextElement,
+            Fault::WritesBeforeRefusing,
             Fault::AcceptsShortBuffers,
-            Fault::ClearsWhatLiesBetween,
-            Fault::GoesOnAfterANo,
-            Fault::WritesAfterANo,
+            Fault::ClearsGaps,
+            Fault::ContinuesAfterAStop,
+            Fault::WritesAfterAStop,
             Fault::NewBuffersAreNotZero,
             Fault::FilledBuffersDiffer,
         ] {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_fault_of_a_backend_is_found() {
-        finds_every_fault::<[u8]>();
-        finds_every_fault::<Cells>();
+        check_faults::<[u8]>();
+        check_faults::<Cells>();
     }
 }

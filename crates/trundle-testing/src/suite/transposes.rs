@@ -195,7 +195,7 @@ pub(super) fn orders() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Of size two, of powers of two, or of other small sizes, in any order, some reversed.
+/// Many axes of size two, of powers of two, or of other small sizes, in any order, some reversed.
 pub(super) fn many_axes() -> impl Iterator<Item = Case> {
     let sizes: [&[usize]; 5] = [&[2], &[2, 4, 2, 8], &[2, 2, 2, 3], &[2, 3, 5], &[3, 1, 4, 67]];
     SWEPT_WIDTHS.into_iter().flat_map(move |width| {

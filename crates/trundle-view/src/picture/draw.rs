@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_black_and_the_greatest_white() {
+    fn the_minimum_is_black_and_the_maximum_white() {
         let drawing = draw([[-1.0, 0.0], [1.0, 0.5]]);
         assert_eq!(drawing.picture, grey([[0, 128], [255, 191]]));
         assert_eq!(drawing.range, Some((-1.0, 1.0)));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_has_its_colour_and_no_say_in_the_contrast() {
+    fn non_finite_values_are_magenta_and_ignored_for_contrast() {
         let drawing = draw([[3.0, f64::NAN, 5.0], [f64::INFINITY, 4.0, f64::NEG_INFINITY]]);
         let [black, mid, white] = [[0; 3], [128; 3], [255; 3]];
         assert_eq!(
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn outliers_do_not_take_the_contrast() {
+    fn outliers_do_not_reduce_the_contrast() {
         let ramp = |row: usize, column: usize| (row * 100 + column) as f64;
         let spiked = |row, column| match (row, column) {
             (0, 1) => 1e30,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_speck_on_an_even_ground_is_seen() {
+    fn a_single_bright_pixel_stays_visible() {
         let speck = |row, column| if (row, column) == (1234, 567) { 1.0 } else { 0.0 };
         let drawing = values((2000, 1000), Contrast::Percentiles, MOST_SIDE, speck);
         assert_eq!(drawing.range, Some((0.0, 1.0)));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn large_slices_are_sampled_without_keeping_step_with_a_pattern() {
+    fn samples_of_large_slices_do_not_follow_a_period() {
         let at: Vec<usize> = sample(5 * MOST_SAMPLES).collect();
         assert_eq!(at.len(), MOST_SAMPLES);
         assert!(at.is_sorted_by(|a, b| a < b));
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_with_a_part_that_is_not_finite_is_none() {
+    fn a_colour_with_a_non_finite_channel_is_magenta() {
         let drawing = row_of(Tones::Floats, [[0.0, f64::NAN, 1.0], [1.0, 1.0, 0.0]]);
         assert_eq!(drawing.picture, rgb([[NOT_FINITE, [255, 255, 0]]]));
         assert_eq!(
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_of_as_many_bits_as_they_need() {
+    fn words_are_scaled_by_the_number_of_bits_in_use() {
         for (most, white) in
             [(7.0, 255.0), (255.0, 255.0), (256.0, 511.0), (4000.0, 4095.0), (65535.0, 65535.0)]
         {

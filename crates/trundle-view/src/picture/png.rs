@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn reads_back(picture: &Picture, colour: ColorType) {
+    fn check_round_trip(picture: &Picture, colour: ColorType) {
         let mut file = Vec::new();
         write(picture, &mut file).unwrap();
         let mut reader = png::Decoder::new(io::Cursor::new(file)).read_info().unwrap();
@@ -52,12 +52,12 @@ mod tests {
 
     #[test]
     fn a_png_reads_back_as_its_picture() {
-        reads_back(&grey([[0, 1, 255], [128, 2, 3]]), ColorType::Grayscale);
-        reads_back(&rgb([[[1, 2, 3]], [[255, 0, 255]]]), ColorType::Rgb);
+        check_round_trip(&grey([[0, 1, 255], [128, 2, 3]]), ColorType::Grayscale);
+        check_round_trip(&rgb([[[1, 2, 3]], [[255, 0, 255]]]), ColorType::Rgb);
     }
 
     #[test]
-    fn a_full_disk_is_reported_as_it_is() {
+    fn a_full_disk_is_reported() {
         let mut small = [0; 20];
         let error = write(&grey([[7; 64]; 64]), &mut small[..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WriteZero);

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_says_what_a_terminal_can_show() {
+    fn the_palette_follows_the_environment() {
         let detect = |is_terminal, variables: &[(&str, &str)]| {
             Palette::detect(is_terminal, |name| {
                 let found = variables.iter().find(|(variable, _)| *variable == name);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_filled_as_often_as_one_likes() {
+    fn slots_can_be_filled_repeatedly() {
         let text = "flip(0) | reverse(1, n, 0) | reverse(axis=1, lengths=[1, 2]) | \
                     reverse(-1, lengths=m_2, batch_axis=0)";
         let open = OpenChain::parse(text).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_takes_its_tensors() {
+    fn open_chains_keep_their_inputs() {
         let text =
             "flip(0) | put_along_axis(_, v, indices=i, axis=0) | scatter_nd(u, _, indices=j)";
         let open = OpenChain::parse(text).unwrap();

@@ -14,7 +14,7 @@ fn chain(text: &str) -> Chain {
 }
 
 #[test]
-fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
+fn axes_are_kept_unless_split_or_merged() {
     for sizes in [[3, 4, 5], [1, 4, 1], [1, 1, 1], [3, 0, 5], [0, 0, 0]] {
         let kept = |text: &str| chain(text).axes_kept(shape(&sizes));
         assert_eq!(kept("transpose(2, 0, 1)"), Some(vec![2, 0, 1]), "{sizes:?}");
@@ -86,7 +86,7 @@ fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) {
 }
 
 #[test]
-fn a_program_that_cannot_be_is_refused_where_it_stands() {
+fn errors_of_a_program_point_to_the_stage() {
     let large = shape(&[isize::MAX.unsigned_abs() / 2]);
     let refused = |chain: &Chain, width| chain.program(&large, DType::Bytes(width)).unwrap_err();
     assert_eq!(refused(&Chain::new(), 4).span, 0..0);
@@ -113,7 +113,7 @@ fn an_empty_chain_is_one_pass_that_moves_nothing() {
 }
 
 #[test]
-fn what_composes_is_one_pass() {
+fn operators_that_compose_take_one_pass() {
     let text = "flip(axes=[2]) | h w c -> c h w | roll(shift=[1, 5], axes=[0, -1])";
     let passes = check_passes(&chain(text), &shape(&[2, 3, 4]));
     assert_eq!(passes.len(), 1);
@@ -126,7 +126,7 @@ fn what_composes_is_one_pass() {
 }
 
 #[test]
-fn what_does_not_compose_takes_another_pass() {
+fn operators_that_do_not_compose_take_another_pass() {
     let reverse = "reverse(axis=1, batch_axis=0, lengths=[2, 4, 3])";
     let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
     let passes = check_passes(&chain(&text), &shape(&[3, 5]));
@@ -135,7 +135,7 @@ fn what_does_not_compose_takes_another_pass() {
 }
 
 #[test]
-fn what_is_moved_and_moved_back_takes_no_pass() {
+fn movements_that_undo_each_other_take_no_pass() {
     let [first, second] =
         ["2, 4", "5, 3"].map(|lengths| format!("reverse(1, batch_axis=0, lengths=[{lengths}])"));
     let text = format!("{first} | {second} | {second} | {first}");
@@ -147,9 +147,9 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
 #[test]
 fn lengths_are_read_from_files() {
     let text = "reverse(1, rows.npy) | reverse(1, batch_axis=0, lengths='list')";
-    let mut asked = Vec::new();
+    let mut files_read = Vec::new();
     let parsed = Chain::parse(text, |_, file| {
-        asked.push(file.to_owned());
+        files_read.push(file.to_owned());
         match file {
             "rows.npy" => Ok(NumbersFile::new(shape(&[2, 1]), vec![9, 1]).unwrap()),
             "list" => Ok(NumbersFile::list(vec![0, 2])),
@@ -160,7 +160,7 @@ fn lengths_are_read_from_files() {
         .then(ReverseSubsequences::dense(1, shape(&[2, 1]), [9, 1]))
         .then(ReverseSequence::new(1, 0, [0, 2]));
     assert_eq!(parsed.unwrap(), expected);
-    assert_eq!(asked, ["rows.npy", "list"]);
+    assert_eq!(files_read, ["rows.npy", "list"]);
     check_passes(&expected, &shape(&[2, 3]));
 }
 
@@ -211,7 +211,7 @@ fn an_operator_that_does_not_fit_is_shown_in_the_chain() {
 }
 
 #[test]
-fn a_shape_that_a_pattern_refuses_is_shown_in_the_pattern() {
+fn a_shape_that_does_not_fit_is_shown_in_the_pattern() {
     // Each chain with its shape, then the message.
     for case in include_str!("misfits.txt").trim_end().split("\n\n") {
         let (first, expected) = case.split_once('\n').unwrap();
@@ -223,7 +223,7 @@ fn a_shape_that_a_pattern_refuses_is_shown_in_the_pattern() {
 }
 
 #[test]
-fn a_chain_that_was_built_is_shown_as_it_would_be_written() {
+fn a_built_chain_is_shown_as_text() {
     let built = chain(" flip(1) ").then(Transpose::new(&[0, 0])).then(Flip::new(&[0]));
     assert_eq!(built.to_string(), "flip(axes=[1]) | transpose(0, 0) | flip(axes=[0])");
     assert_eq!(
@@ -260,12 +260,12 @@ fn fitting_chain() -> impl Strategy<Value = Chain> {
 
 proptest! {
     #[test]
-    fn passes_do_what_the_operators_do_one_after_another(chain in fitting_chain()) {
+    fn passes_agree_with_the_single_operators(chain in fitting_chain()) {
         check_passes(&chain, &shape(&[3, 3, 3]));
     }
 
     #[test]
-    fn what_a_chain_prints_as_gives_it(chain in fitting_chain()) {
+    fn a_printed_chain_is_parsed_again(chain in fitting_chain()) {
         prop_assume!(!chain.ops().is_empty());
         prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
     }

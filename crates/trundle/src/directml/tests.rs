@@ -48,7 +48,8 @@ fn holds(names: &str, dtype: DType) -> bool {
     names.split(' ').any(|name| name == dtype.to_string())
 }
 
-/// Checks an operator that every level without a fault accepts, and others refuse with this message.
+/// Checks that an operator is valid without a level, and that the level accepts it or refuses it with the message
+/// `fault`.
 #[track_caller]
 fn check_level(
     level: FeatureLevel,
@@ -87,7 +88,7 @@ fn a_level_has_the_ranks_and_types_of_its_table() {
 }
 
 #[test]
-fn other_types_of_lengths_are_refused_without_a_level_too() {
+fn other_types_of_lengths_are_refused_without_a_level() {
     for dtype in DType::NAMED.iter().filter(|dtype| !matches!(dtype, DType::U32 | DType::U64)) {
         let each = operator(tensor(DType::F32, &[2, 3]), tensor(*dtype, &[2, 1]), 1);
         assert_eq!(
@@ -98,7 +99,7 @@ fn other_types_of_lengths_are_refused_without_a_level_too() {
 }
 
 #[test]
-fn the_numbers_of_levels_are_those_of_directml_and_those_between_have_the_table_below() {
+fn level_numbers_are_rounded_down_to_a_known_level() {
     for (number, level) in [
         (0x2100, FeatureLevel::Level2_1),
         (0x3000, FeatureLevel::Level3_0),
@@ -149,7 +150,7 @@ fn a_level_has_up_to_32_bits_of_elements() {
 }
 
 #[test]
-fn the_total_size_holds_the_tensor_and_for_a_level_whole_words() {
+fn the_total_size_covers_the_tensor_and_for_levels_whole_words() {
     let exactly = |bytes| BufferTensorDesc {
         total_tensor_size_in_bytes: bytes,
         ..tensor(DType::U8, &[1, 1, 1, 5])
@@ -169,7 +170,7 @@ fn the_total_size_holds_the_tensor_and_for_a_level_whole_words() {
 }
 
 #[test]
-fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
+fn the_minimum_buffer_size_follows_directml_without_wrapping() {
     let least = |data_type, sizes: &[u32], strides: Option<&[u32]>| {
         let total_tensor_size_in_bytes = 0;
         let bit_order = None;
@@ -208,7 +209,7 @@ fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
 }
 
 #[test]
-fn what_the_operator_itself_asks_is_checked_without_a_level() {
+fn conditions_of_the_operator_are_checked_without_a_level() {
     let data = tensor(DType::F32, &[2, 3]);
     let fits = operator(data, tensor(DType::U64, &[2, 1]), 1);
     assert_eq!(fits.check(None), Ok(()));
@@ -297,7 +298,7 @@ fn packed_elements_are_moved_too() {
 }
 
 #[test]
-fn packed_elements_of_another_order_are_moved_in_it() {
+fn packed_elements_of_other_bit_orders_are_moved() {
     let (sizes, rows) = ([3, 3], [3, 1]);
     let lengths = [2u32, 3, 1].map(u32::to_ne_bytes);
     let moved = |data_type, order, input: &[u8], output: &mut [u8]| {
@@ -324,7 +325,7 @@ fn packed_elements_of_another_order_are_moved_in_it() {
 }
 
 #[test]
-fn orders_of_bits_that_do_not_fit_are_refused() {
+fn bit_orders_that_do_not_fit_are_refused() {
     let (sizes, rows) = ([2, 3], tensor(DType::U32, &[2, 1]));
     let (high, low) = (Some(BitOrder::HighFirst), Some(BitOrder::LowFirst));
     let data = packed(DType::U4, high, &sizes);

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_that_was_not_used_for_longest_makes_way() {
+    fn the_least_recently_used_plan_is_evicted() {
         let (mut cache, most) = (PlanCache::new(), MOST_PLANS as u64);
         for number in 0..most {
             cache.put(&number, number);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_differ_find_plans_of_their_own() {
+    fn different_calls_have_different_plans() {
         #[derive(Clone, Debug, PartialEq, Hash)]
         enum TestKey {
             Copy,
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_the_same_hash_find_plans_of_their_own() {
+    fn calls_of_the_same_hash_have_different_plans() {
         let zeros = (0u64, 0u64);
         let others = (WEIGHTS[1], WEIGHTS[0].wrapping_neg());
         let hash = |call: &(u64, u64)| {

@@ -42,7 +42,7 @@ fn calls_and_patterns_give_their_operators() {
 }
 
 #[test]
-fn stages_are_in_order_and_know_their_place() {
+fn stages_are_in_order_with_their_spans() {
     let text = " flip(axes=[2])  |h w c -> c h w |\n transpose() ";
     assert_eq!(
         ops(text),
@@ -84,7 +84,7 @@ fn lengths_may_be_in_a_file() {
 }
 
 #[test]
-fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
+fn values_of_a_file_fill_the_operator() {
     let file = |sizes: &[usize], values: &[i128]| {
         NumbersFile::new(Shape::new(sizes).unwrap(), values.to_vec()).unwrap()
     };
@@ -136,7 +136,7 @@ fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_point_to_their_place_in_the_text() {
     let refusals = [include_str!("tests/refusals.txt"), include_str!("tests/pattern_refusals.txt")];
     let calls = DECLARATIONS.map(|declared| declared.name).join(", ");
     for expected in refusals.iter().flat_map(|messages| messages.split("\n\n")) {
@@ -157,7 +157,7 @@ fn a_blank_chain_is_refused() {
 }
 
 #[test]
-fn deep_and_long_chains_take_neither_stack_nor_quadratic_time() {
+fn deep_and_long_chains_are_parsed_quickly_without_recursion() {
     const MANY: usize = 200_000;
     for text in [
         "(".repeat(MANY),
@@ -273,7 +273,7 @@ fn jumble() -> impl Strategy<Value = String> {
 }
 
 /// An error must have a place in the text and print a caret.
-fn survives(text: &str) {
+fn check_error(text: &str) {
     if let Err(error) = parse(text) {
         assert_eq!(error.text, text);
         assert!(text.get(error.span.clone()).is_some(), "{:?} of {text:?}", error.span);
@@ -286,8 +286,8 @@ proptest! {
 
     #[test]
     fn any_text_is_parsed_or_refused(text in any::<String>(), jumble in jumble()) {
-        survives(&text);
-        survives(&jumble);
+        check_error(&text);
+        check_error(&jumble);
     }
 
     #[test]
@@ -300,11 +300,11 @@ proptest! {
         let mut characters: Vec<char> = text.chars().collect();
         let at = at.index(characters.len());
         characters.splice(at..=at, other);
-        survives(&characters.into_iter().collect::<String>());
+        check_error(&characters.into_iter().collect::<String>());
     }
 
     #[test]
-    fn what_an_operator_prints_as_is_a_stage_that_gives_it(op in any_op()) {
+    fn a_printed_operator_is_parsed_again(op in any_op()) {
         prop_assert_eq!(ops(&op.to_string()), [op]);
     }
 }

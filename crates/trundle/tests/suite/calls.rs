@@ -34,11 +34,14 @@ macro_rules! call {
     };
 }
 
-pub(crate) fn made<T: Copy + 'static>(op: &PlainOp, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
+pub(crate) fn apply<T: Copy + 'static>(
+    op: &PlainOp,
+    data: &TensorView<'_, T>,
+) -> Result<Tensor<T>> {
     call!(op, data,)
 }
 
-pub(crate) fn into<T: Copy + 'static, D: Destination<T>>(
+pub(crate) fn apply_into<T: Copy + 'static, D: Destination<T>>(
     op: &PlainOp,
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,

@@ -4,7 +4,7 @@ use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Outcome, holds, one_pass};
 
 #[test]
-fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
+fn random_chains_agree_with_the_oracle() {
     holds(3000, &shaping_chains(600, 6), |case| {
         let chain = case.ops.iter().cloned().fold(Chain::new(), Chain::then);
         let shape = Shape::new(&case.shape[..]).unwrap();
@@ -15,8 +15,8 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
         let moved: Vec<usize> =
             plan.run_slice(&labels).unwrap().iter().map(|label| *label as usize).collect();
         prop_assert_eq!(moved, case.naive.labels(), "{}\n{}", chain, plan);
-        passes_are_as_the_plan_says(&chain, &shape, &plan)?;
-        if !case.ops.is_empty() && case.ops.iter().all(is_told_by_its_text) {
+        check_passes(&chain, &shape, &plan)?;
+        if !case.ops.is_empty() && case.ops.iter().all(prints_completely) {
             prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
         }
         Ok(())
@@ -24,7 +24,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
 }
 
 /// Indices with a shape print as a list, without the shape.
-fn is_told_by_its_text(op: &Op) -> bool {
+fn prints_completely(op: &Op) -> bool {
     match op {
         Op::Take(take) => take.indices().shape().rank() == 1,
         Op::TakeAlongAxis(take) => take.indices().shape().rank() == 1,
@@ -32,8 +32,8 @@ fn is_told_by_its_text(op: &Op) -> bool {
     }
 }
 
-/// The printed number of passes must be right, they must include all stages, and no two neighbours could be one.
-fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
+/// Checks that the printed number of passes is right, that they include all stages, and that no two neighbours compose.
+fn check_passes(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
     let passes = plan.passes();
     let plural = if passes.len() == 1 { "" } else { "es" };
     let printed = format!("{} pass{plural} over memory", passes.len());
@@ -54,15 +54,15 @@ fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Out
 }
 
 #[test]
-fn rows_and_indices_are_apart_and_what_follows_is_with_the_rows() {
+fn stages_after_rows_and_indices_join_the_pass_of_the_rows() {
     let text = "take(indices=[0, 0, 1, 0, 0], axis=1) | reverse(axis=2, batch_axis=1, lengths=[0, 2, 0, 2, 0])";
-    for behind in
+    for suffix in
         ["", " | transpose(0, 1, 2)", " | transpose(2, 1, 0)", " | flip(axes=[1]) | roll(1, 0)"]
     {
-        let chain: Chain = format!("{text}{behind}").parse().unwrap();
+        let chain: Chain = format!("{text}{suffix}").parse().unwrap();
         let shape = Shape::new([3, 2, 2]).unwrap();
         let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
         assert_eq!(plan.passes().len(), 2, "{plan}");
-        passes_are_as_the_plan_says(&chain, &shape, &plan).unwrap();
+        check_passes(&chain, &shape, &plan).unwrap();
     }
 }

@@ -18,7 +18,7 @@ struct Built {
 }
 
 /// The label of padding.
-const AROUND: usize = 60_000;
+const PADDING: usize = 60_000;
 
 impl Built {
     fn new(choices: &mut Choices) -> Built {
@@ -167,8 +167,8 @@ impl Built {
             2 if self.made.labels().len() < 400 => {
                 let widths: Vec<[usize; 2]> =
                     (0..rank).map(|_| [choices.below(3), choices.below(3)]).collect();
-                let text = format!("pad({widths:?}, value={AROUND})");
-                self.stage(&text, self.made.pad_constant(&widths, AROUND));
+                let text = format!("pad({widths:?}, value={PADDING})");
+                self.stage(&text, self.made.pad_constant(&widths, PADDING));
             }
             3 => {
                 let shift = i64::try_from(choices.below(5)).unwrap() - 2;
@@ -202,7 +202,7 @@ fn run(chain: &Chain, inputs: &[(String, Naive)]) -> (Vec<usize>, Vec<usize>) {
 }
 
 #[test]
-fn chains_of_several_tensors_do_what_the_oracle_does() {
+fn chains_of_several_tensors_agree_with_the_oracle() {
     let (mut joined, mut scattered) = (0, 0);
     for seed in 0..4000 {
         let mut choices = Choices::of(seed);
@@ -240,7 +240,7 @@ fn chains_of_several_tensors_do_what_the_oracle_does() {
 }
 
 #[test]
-fn a_chain_says_what_it_takes() {
+fn a_chain_lists_its_inputs() {
     let inputs = |text: &str| {
         let chain: Chain = text.parse().unwrap();
         chain.inputs().into_iter().cloned().collect::<Vec<Operand>>()
@@ -274,7 +274,7 @@ fn axes_are_followed_through_joins_and_pads() {
 }
 
 #[test]
-fn what_does_not_go_together_is_shown_in_the_chain() {
+fn tensors_that_do_not_fit_are_shown_in_the_chain() {
     let refused = |text: &str, shapes: &[&[usize]], dtype| {
         let shapes: Vec<Shape> = shapes.iter().map(|sizes| shape(sizes)).collect();
         text.parse::<Chain>().unwrap().program(&shapes, dtype).unwrap_err().to_string()
@@ -319,7 +319,7 @@ fn the_indices_of_scatters_are_counted_before_they_are_made() {
 }
 
 #[test]
-fn a_plan_of_one_tensor_says_that_it_is_not_for_several() {
+fn a_plan_of_one_tensor_refuses_operators_without_a_map() {
     let chain: Chain = "pad(1) | flip(0)".parse().unwrap();
     match Plan::row_major(&chain, 1, &shape(&[2]), None) {
         Err(PlanError::Chain(error)) => {
@@ -330,7 +330,7 @@ fn a_plan_of_one_tensor_says_that_it_is_not_for_several() {
 }
 
 #[test]
-fn constants_are_of_the_type() {
+fn constants_have_the_type_of_the_tensor() {
     holds(200, &proptest::num::f32::ANY, |float| {
         let text = format!("pad(1, value={float:?})");
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));

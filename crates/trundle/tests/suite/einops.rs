@@ -25,7 +25,7 @@ impl<'a> EinopsCase<'a> {
         }
     }
 
-    /// As trundle does it; a refusal must have carets.
+    /// The result of trundle. A refusal must have carets.
     fn moved(&self) -> Option<(Vec<usize>, Vec<u32>)> {
         let refused = |message: String| {
             assert!(message.contains('^'), "{message}");
@@ -47,7 +47,7 @@ impl<'a> EinopsCase<'a> {
 }
 
 #[test]
-fn patterns_mean_what_they_mean_in_einops() {
+fn patterns_agree_with_einops() {
     let table = include_str!("einops/table.txt").lines().filter(|line| !line.starts_with('#'));
     let mut refused = 0;
     for line in table {

@@ -14,7 +14,7 @@ fn packed<'a>(bytes: &'a [u8], sizes: &[usize]) -> TensorView<'a> {
 }
 
 #[test]
-fn each_function_is_its_operator() {
+fn each_function_applies_its_operator() {
     let data = packed(b"abcdef", &[2, 3]);
     assert_eq!(trundle::roll(&data, &[1], &[-1]).unwrap().bytes(), b"cabfde");
     assert_eq!(trundle::transpose(&data, &[]).unwrap().bytes(), b"adbecf");
@@ -39,7 +39,7 @@ fn any_strides_can_be_read() {
 }
 
 #[test]
-fn bytes_between_the_elements_of_the_output_stay() {
+fn gaps_between_output_elements_are_kept() {
     let mut buffer = *b"........";
     let layout = Layout::strided(&shape(&[3]), 7, &[-3]).unwrap();
     let mut out = TensorViewMut::new(&mut buffer, DType::U8, layout).unwrap();
@@ -48,7 +48,7 @@ fn bytes_between_the_elements_of_the_output_stay() {
 }
 
 #[test]
-fn outputs_that_do_not_fit_are_refused_and_left_alone() {
+fn outputs_that_do_not_fit_are_refused_and_unchanged() {
     let data = packed(b"abcdef", &[2, 3]);
     let mut other_type = Tensor::zeros(DType::I8, &shape(&[2, 3])).unwrap();
     let refused = trundle::copy_into(&data, &mut other_type.view_mut()).unwrap_err();

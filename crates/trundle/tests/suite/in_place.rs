@@ -9,7 +9,7 @@ fn numbers(shape: &Shape) -> Vec<u32> {
 }
 
 #[test]
-fn chains_are_done_in_as_few_passes_as_can_be() {
+fn chains_in_place_take_the_fewest_passes() {
     let cases: [(&str, &[usize], usize); 8] = [
         ("flip(axes=[0]) | a b -> b a", &[70, 70], 1),
         ("roll(shift=[3, 4], axes=[0, 1]) | flip(axes=[1])", &[70, 90], 1),
@@ -45,7 +45,7 @@ fn chains_are_done_in_as_few_passes_as_can_be() {
 }
 
 #[test]
-fn values_that_own_something_are_neither_lost_nor_cloned() {
+fn owned_values_are_neither_lost_nor_cloned() {
     let words = |count: usize| -> Vec<Box<usize>> { (0..count).map(Box::new).collect() };
     for text in ["roll(shift=[7], axes=[0])", "a b -> b a", "flip(axes=[1])"] {
         let chain: Chain = text.parse().unwrap();
@@ -85,7 +85,7 @@ fn functions_move_views_of_any_strides() {
 }
 
 #[test]
-fn elements_that_share_bytes_go_through_a_copy() {
+fn sub_byte_elements_are_moved_through_a_copy() {
     let shape = Shape::new([9, 5]).unwrap();
     let before: Vec<u8> = (0..23).map(|byte| byte * 11).collect();
     let layout = Layout::row_major(&shape, 1).unwrap();
@@ -105,7 +105,7 @@ fn elements_that_share_bytes_go_through_a_copy() {
 }
 
 #[test]
-fn what_takes_more_scratch_than_there_may_be_is_refused() {
+fn moves_that_need_too_much_scratch_are_refused() {
     let shape = Shape::new([1009, 2003]).unwrap();
     let chain: Chain = "a b -> b a".parse().unwrap();
     let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();

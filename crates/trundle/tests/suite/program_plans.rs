@@ -104,7 +104,7 @@ fn planned_programs_move_every_element_from_its_origin() {
 
 /// With streaming stores, one plan writes a tensor and its padding.
 #[test]
-fn rows_and_a_constant_around_them_are_written_at_once() {
+fn a_tensor_and_its_padding_are_written_by_one_plan() {
     let machine = Machine::detect().clone();
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };
     let device = Device::with_machine(Machine { tuning, ..machine });
@@ -151,7 +151,7 @@ fn in_tiles() -> (Program, Budget) {
 }
 
 #[test]
-fn tiles_are_stopped_between_them() {
+fn a_run_is_stopped_between_tiles() {
     let (program, budget) = in_tiles();
     let planned = ProgramPlan::on(Device::new(Some(1)), &program, &budget).unwrap();
     assert!(planned.passes().iter().all(|pass| is_in_tiles(planned.plans_of(&pass.parts[0]))));
@@ -165,7 +165,7 @@ fn tiles_are_stopped_between_them() {
 }
 
 #[test]
-fn an_output_is_written_once_however_often_it_is_one() {
+fn an_output_listed_twice_is_written_once() {
     let (program, budget) = in_tiles();
     let planned = ProgramPlan::on(Device::new(Some(1)), &program, &budget).unwrap();
     assert_eq!(planned.outputs(), [TensorId(2), TensorId(1)]);
@@ -245,8 +245,8 @@ impl Backend for Measured {
 }
 
 #[test]
-fn a_run_to_new_buffers_holds_what_it_says() {
-    let mut let_go = 0;
+fn a_run_to_new_buffers_holds_the_stated_peak() {
+    let mut freed_early = 0;
     for seed in 0..500 {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices, Width::from(4));
@@ -261,9 +261,9 @@ fn a_run_to_new_buffers_holds_what_it_says() {
             check(&program, *id, &got.bytes);
         }
         assert_eq!(backend.0.lock().unwrap().most, fills + planned.peak_bytes(), "seed {seed}");
-        let_go += usize::from(planned.peak_bytes() < planned.moved_bytes());
+        freed_early += usize::from(planned.peak_bytes() < planned.moved_bytes());
     }
-    assert!(let_go > 20, "{let_go}");
+    assert!(freed_early > 20, "{freed_early}");
 }
 
 /// Axes in any order, some backwards, with gaps.
@@ -293,7 +293,7 @@ fn buffer(layout: &Layout, width: Width, seed: u8) -> Vec<u8> {
 }
 
 #[test]
-fn every_element_comes_from_its_origin_whatever_the_layouts() {
+fn every_element_comes_from_its_origin_in_any_layouts() {
     let packing = Packing::new(4, BitOrder::LowFirst).unwrap();
     let widths = [Width::from(4), Width::from(1), Width::from(3), Width::SubByte(packing)];
     let (mut moved, mut in_several) = (0, 0);
@@ -347,7 +347,7 @@ fn every_element_comes_from_its_origin_whatever_the_layouts() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn inputs_and_layouts_that_do_not_fit_are_refused() {
     let mut program = Program::new();
     let shape = Shape::new([2, 3]).unwrap();
     let given = program.given(shape.clone(), 1).unwrap();

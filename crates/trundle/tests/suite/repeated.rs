@@ -11,7 +11,7 @@ use trundle::{
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
 use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
 
-use crate::calls::{into, made};
+use crate::calls::{apply, apply_into};
 
 #[derive(Debug)]
 struct Operator {
@@ -48,8 +48,8 @@ impl Operator {
                     }
                 }
             }
-            (Some(plain), None) => made(plain, data),
-            (Some(plain), Some(out)) => return into(plain, data, out).map(|()| Vec::new()),
+            (Some(plain), None) => apply(plain, data),
+            (Some(plain), Some(out)) => return apply_into(plain, data, out).map(|()| Vec::new()),
         };
         tensor.map(Tensor::into_bytes)
     }
@@ -76,7 +76,7 @@ impl Operator {
         Ok(())
     }
 
-    fn made(&self, data: &TensorView<'_>) -> Result<Vec<u8>> {
+    fn expected(&self, data: &TensorView<'_>) -> Result<Vec<u8>> {
         let shape = self.index_map(data.shape())?.out_shape().clone();
         let out = Layout::row_major(&shape, data.dtype().width())?;
         let mut bytes = vec![0; shape.bytes(data.dtype().width())?];
@@ -142,7 +142,7 @@ impl Case {
         };
         prop_assert_eq!(outcome, right, "{:?}", call);
         prop_assert_eq!(got, expected, "{:?}", call);
-        prop_assert_eq!(operator.call(&data, None), operator.made(&data), "{:?}", call);
+        prop_assert_eq!(operator.call(&data, None), operator.expected(&data), "{:?}", call);
         Ok(())
     }
 }
@@ -159,7 +159,7 @@ const DTYPES: &[DType] = &[
 ];
 
 #[test]
-fn calls_that_come_again_do_what_they_did() {
+fn repeated_calls_agree_with_newly_planned_ones() {
     let chains = [chains(120, 1), chains(120, 1)];
     let dtypes = [select(DTYPES), select(DTYPES)];
     let layouts = [[layouts(), layouts()], [layouts(), layouts()]];

@@ -87,13 +87,13 @@ fn moves_between_several_buffers<B: Testable + Clone>(backend: &B) {
 }
 
 #[test]
-fn several_buffers_are_moved_between() {
+fn several_buffers_are_moved_on_both_backends() {
     moves_between_several_buffers(&Device::default());
     moves_between_several_buffers(&PairByPair::<Cells>::default());
 }
 
 #[test]
-fn a_buffer_that_is_read_no_more_is_written_again() {
+fn a_buffer_is_reused_after_its_last_read() {
     let (twelve, six) = (work(Transpose::new(&[]), &[3, 4], 1), copy(6, 2, 0));
     let moves = [twelve.clone(), twelve.clone(), twelve, six, copy(6, 0, 0), copy(6, 0, 0)];
     for count in 1..=moves.len() {
@@ -158,7 +158,7 @@ fn transposes(width: usize) -> [Move; 3] {
 }
 
 #[test]
-fn a_step_is_not_begun_when_the_one_before_it_was_stopped() {
+fn no_step_begins_after_a_stopped_step() {
     for threads in [1, 3] {
         let runner = Runner::chain(Device::new(Some(threads)), &transposes(4)).unwrap();
         let src: Vec<u8> = (0..530 * 1501 * 4).map(|byte| (byte % 101) as u8).collect();

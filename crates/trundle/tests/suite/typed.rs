@@ -9,14 +9,14 @@ use trundle::{DType, DTypeError, Error, Layout, Shape, Tensor, TensorView, Tenso
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
 use trundle_testing::{holds, indices};
 
-use crate::calls::{into, made};
+use crate::calls::{apply, apply_into};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
 /// `element` converts a number.
-fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
+fn check_elements<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
     let one_operator = chains(300, 1);
     holds(300, &(one_operator, layouts(), layouts()), |(chain, src, dst)| {
         let Some(op) = chain.ops.first() else { return Ok(()) };
@@ -36,7 +36,7 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
         let expected: Vec<T> = naive.labels().iter().map(|from| data[sources[*from]]).collect();
         let data = TensorView::from_strided(&data, &sizes, offset, &strides).unwrap();
 
-        let result = made(op, &data).unwrap();
+        let result = apply(op, &data).unwrap();
         prop_assert_eq!(result.dtype(), DType::of::<T>());
         prop_assert_eq!(result.shape().sizes(), naive.shape());
         prop_assert!(result.into_vec() == expected, "{:?}", chain);
@@ -45,7 +45,7 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
         let before = element(1);
         let mut out = vec![before; buffer_bytes(&dst, 1)];
         let mut out_view = TensorViewMut::from_strided(&mut out, &sizes, offset, &strides).unwrap();
-        into(op, &data, &mut out_view).unwrap();
+        apply_into(op, &data, &mut out_view).unwrap();
         let mut rest = vec![true; out.len()];
         for (index, expected) in at(&dst).into_iter().zip(&expected) {
             prop_assert!(out[index] == *expected, "{:?}", chain);
@@ -55,7 +55,7 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
 
         let mut memory = vec![MaybeUninit::<T>::uninit(); expected.len()];
         let mut out = TensorViewMut::from_slice(&mut memory, &shape(naive.shape())).unwrap();
-        into(op, &data, &mut out).unwrap();
+        apply_into(op, &data, &mut out).unwrap();
         // SAFETY: the call has initialised every element of `out`, which covers the memory.
         let written = memory.iter().map(|each| unsafe { each.assume_init() });
         prop_assert!(written.eq(expected), "{:?}", chain);
@@ -64,23 +64,23 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
 }
 
 #[test]
-fn elements_of_every_kind_are_moved_as_the_oracle_says() {
-    elements_are_moved::<u8>(|number| (number * 7 + 3) as u8);
-    elements_are_moved::<i16>(|number| (number as u16).cast_signed());
-    elements_are_moved::<f32>(|number| number as f32);
-    elements_are_moved::<f64>(|number| -(number as f64));
-    elements_are_moved::<bool>(|number| number % 3 == 0);
-    elements_are_moved::<char>(|number| char::from(b'a' + (number % 26) as u8));
+fn elements_of_every_kind_agree_with_the_oracle() {
+    check_elements::<u8>(|number| (number * 7 + 3) as u8);
+    check_elements::<i16>(|number| (number as u16).cast_signed());
+    check_elements::<f32>(|number| number as f32);
+    check_elements::<f64>(|number| -(number as f64));
+    check_elements::<bool>(|number| number % 3 == 0);
+    check_elements::<char>(|number| char::from(b'a' + (number % 26) as u8));
     // A byte that is never 0, a byte with padding, an address with a length, and values of 12 and 16 bytes.
-    elements_are_moved::<NonZeroU8>(|number| NonZeroU8::new((number % 255 + 1) as u8).unwrap());
-    elements_are_moved::<(u8, u32)>(|number| (number as u8, !number as u32));
-    elements_are_moved::<&'static str>(|number| &"abcdefghijklmnopqrstuvwxyz"[..number % 26]);
-    elements_are_moved::<[f32; 3]>(|number| [number as f32, 0., -1.]);
-    elements_are_moved::<u128>(|number| number as u128 * 0x1_0000_0001_0001);
+    check_elements::<NonZeroU8>(|number| NonZeroU8::new((number % 255 + 1) as u8).unwrap());
+    check_elements::<(u8, u32)>(|number| (number as u8, !number as u32));
+    check_elements::<&'static str>(|number| &"abcdefghijklmnopqrstuvwxyz"[..number % 26]);
+    check_elements::<[f32; 3]>(|number| [number as f32, 0., -1.]);
+    check_elements::<u128>(|number| number as u128 * 0x1_0000_0001_0001);
 }
 
 #[test]
-fn a_vector_is_the_result_itself() {
+fn into_vec_does_not_copy_the_result() {
     let numbers: Vec<f32> = (0..6u8).map(f32::from).collect();
     let view = TensorView::from_slice(&numbers, &shape(&[2, 3])).unwrap();
     let rolled = trundle::roll(&view, &[1], &[1]).unwrap();
@@ -109,7 +109,7 @@ fn several_passes_move_elements_of_any_type() {
 }
 
 #[test]
-fn lengths_are_slices_too() {
+fn lengths_may_be_views_of_slices() {
     let letters = ['a', 'b', 'c', 'd', 'e', 'f'];
     let data = TensorView::from_slice(&letters, &shape(&[2, 3])).unwrap();
     let reversed = ['b', 'a', 'c', 'f', 'e', 'd'];
@@ -126,7 +126,7 @@ fn lengths_are_slices_too() {
 }
 
 #[test]
-fn bytes_of_another_type_are_no_destination() {
+fn outputs_of_another_type_are_refused() {
     let data = TensorView::from_slice(&[1u8, 2, 3, 4], &shape(&[4])).unwrap();
     let mut floats = Tensor::zeros(DType::F32, &shape(&[1])).unwrap();
     assert!(matches!(
@@ -137,7 +137,7 @@ fn bytes_of_another_type_are_no_destination() {
 
 /// Writing sub-byte elements keeps the other bits of a byte, so the memory must be initialised.
 #[test]
-fn memory_for_packed_elements_is_initialised() {
+fn uninitialised_memory_for_packed_elements_is_refused() {
     let bytes = [0x21, 0x43];
     let data = TensorView::row_major(&bytes, DType::U4, &shape(&[4])).unwrap();
     let mut memory = [MaybeUninit::<u8>::uninit(); 4];

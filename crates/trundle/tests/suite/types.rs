@@ -9,7 +9,7 @@ use trundle::{
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
 use trundle_testing::{Naive, holds, indices};
 
-use crate::calls::{into, made};
+use crate::calls::{apply, apply_into};
 
 /// Types with their widths: one for every bit order of a sub-byte type.
 fn types() -> Vec<(DType, Width)> {
@@ -70,7 +70,7 @@ fn noise(bytes: usize, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn every_type_is_moved_as_the_oracle_says() {
+fn every_type_agrees_with_the_oracle() {
     let types = types();
     assert_eq!(types.len(), 18 + 4 + 9 * 2, "u1 u2 i2 u3 u4 i4 u6 nf4 f4e2m1 in two orders each");
     let one_operator = chains(400, 1).prop_filter("an operator", |chain| chain.ops.len() == 1);
@@ -88,13 +88,13 @@ fn every_type_is_moved_as_the_oracle_says() {
                 naive.labels().iter().map(|from| &before[*from]).collect();
             let data = view(&data, *of, &src).unwrap();
 
-            let tensor = made(&chain.ops[0], &data).unwrap();
+            let tensor = apply(&chain.ops[0], &data).unwrap();
             let packed = Layout::row_major(tensor.shape(), units).unwrap();
             let got = elements(&packed, of.1, tensor.bytes());
             prop_assert!(got.iter().eq(expected.iter().copied()), "{:?} {:?}", of, chain);
             prop_assert_eq!(tensor.bytes().len(), bytes_of(&packed));
 
-            into(&chain.ops[0], &data, &mut view_mut(&mut out, *of, &dst).unwrap()).unwrap();
+            apply_into(&chain.ops[0], &data, &mut view_mut(&mut out, *of, &dst).unwrap()).unwrap();
             let got = elements(&dst, of.1, &out);
             prop_assert!(got.iter().eq(expected), "{:?} {:?}", of, chain);
         }
@@ -103,7 +103,7 @@ fn every_type_is_moved_as_the_oracle_says() {
 }
 
 #[test]
-fn bits_behind_the_last_element_are_zero() {
+fn bits_after_the_last_element_are_zero() {
     let shape = Shape::new([3, 3]).unwrap();
     let data = TensorView::row_major(&[0x21, 0x43, 0x65, 0x87, 0xf9], DType::I4, &shape).unwrap();
     let turned = trundle::transpose(&data, &[]).unwrap();
@@ -112,7 +112,7 @@ fn bits_behind_the_last_element_are_zero() {
 }
 
 #[test]
-fn bits_beside_an_output_stay() {
+fn bits_outside_an_output_are_kept() {
     for bits in 1..8 {
         for packing in BitOrder::ALL.into_iter().filter_map(|order| Packing::new(bits, order)) {
             let dtype = match bits {
@@ -175,7 +175,7 @@ fn packed_tensors_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn other_orders_are_another_type() {
+fn other_bit_orders_are_different_types() {
     let shape = Shape::new([2, 2]).unwrap();
     let (bytes, mut out) = ([0x21, 0x43], [0xee; 2]);
     let data = TensorView::row_major(&bytes, DType::U4, &shape).unwrap();
@@ -200,7 +200,7 @@ fn other_orders_are_another_type() {
 }
 
 #[test]
-fn elements_that_share_bytes_are_no_slice() {
+fn sub_byte_elements_are_not_slices() {
     let shape = Shape::new([3, 5]).unwrap();
     let chain: trundle::Chain = "transpose()".parse().unwrap();
     let plan = trundle::Plan::row_major(&chain, DType::I4, &shape, None).unwrap();

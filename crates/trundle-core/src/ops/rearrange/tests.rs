@@ -30,7 +30,7 @@ fn windows_of_an_image_are_one_pass() {
 }
 
 #[test]
-fn an_ellipsis_is_as_many_axes_as_are_left() {
+fn an_ellipsis_stands_for_the_remaining_axes() {
     let last = pattern(". a", "a .", &[]).unwrap();
     assert_eq!(last.index_map(&shape(&[2, 3, 4])).unwrap().out_shape().sizes(), [4, 2, 3]);
     assert_eq!(last.index_map(&shape(&[4])).unwrap().out_shape().sizes(), [4]);
@@ -52,7 +52,7 @@ fn only_a_permutation_is_a_transpose() {
 }
 
 #[test]
-fn what_is_no_pattern_or_does_not_fit_a_shape_is_refused() {
+fn patterns_that_are_invalid_or_do_not_fit_are_refused() {
     let refusals = include_str!("refusals.txt").replace("{most}", &usize::MAX.to_string());
     let mut lines = refusals.lines().filter(|line| !line.starts_with('#'));
     while let (Some(row), Some(expected)) = (lines.next(), lines.next()) {

@@ -20,7 +20,7 @@ fn equal_movements_have_equal_maps() {
 }
 
 #[test]
-fn then_asks_one_map_after_the_other() {
+fn then_composes_two_maps() {
     let chains = chains(MOST_ELEMENTS, 5).prop_filter("too short", |chain| chain.ops.len() > 1);
     holds(2000, &chains, |chain| {
         let maps = maps_of(&chain);
@@ -69,7 +69,7 @@ fn invert_undoes_a_map_on_both_sides() {
             prop_assert_eq!(&back.source_of(&map.source_of(&index))[..], &index[..]);
         }
         for (first, second) in [(&map, &back), (&back, &map)] {
-            is_identity(&first.then(second).unwrap(), first.in_shape())?;
+            check_identity(&first.then(second).unwrap(), first.in_shape())?;
         }
         prop_assert_eq!(back.invert(), Some(map));
         Ok(())
@@ -95,7 +95,7 @@ fn restrict_agrees_with_the_map_on_the_box() {
 }
 
 #[test]
-fn source_bounds_are_the_least_box_that_is_read() {
+fn source_bounds_are_the_smallest_box_that_is_read() {
     holds(3000, &(single_maps(3), windows()), |((_, map), window)| {
         let map = map.restrict(&window.fit(map.out_shape())).unwrap();
         let bounds = map.source_bounds(MOST_BOXES);
@@ -126,20 +126,20 @@ fn source_bounds_are_the_least_box_that_is_read() {
 
 /// The algebra must not panic on a map that reads outside its source.
 #[test]
-fn maps_that_lead_outside_their_source_are_refused_or_composed() {
+fn maps_that_read_outside_their_source_never_panic() {
     let refused = Cell::new(0);
     holds(2000, &(single_maps(3), windows(), windows()), |((_, map), window, source)| {
         let map = map.restrict(&window.fit(map.out_shape())).unwrap();
         let bounds = source.fit(map.in_shape());
         let part = map.within_source(&bounds).unwrap();
         let own = part.in_shape();
-        let mut befores = vec![IndexMap::identity(own)];
+        let mut previous_maps = vec![IndexMap::identity(own)];
         if own.rank() > 0 {
-            befores.push(map_of(Roll::new(&[1], &[0]), own));
-            befores
+            previous_maps.push(map_of(Roll::new(&[1], &[0]), own));
+            previous_maps
                 .push(IndexMap::reshape(own, &shape(&[own.elements()])).unwrap().invert().unwrap());
         }
-        for before in befores {
+        for before in previous_maps {
             refused.set(refused.get() + usize::from(before.then(&part).is_err()));
         }
         let _ = part.invert();
@@ -228,7 +228,7 @@ fn restrict_refuses_bounds_outside_the_output() {
 }
 
 #[test]
-fn maps_one_after_another_mean_what_the_operators_mean() {
+fn composed_maps_agree_with_the_oracle() {
     holds(2000, &chains(MOST_ELEMENTS, 6), |chain| {
         let whole = maps_of(&chain)
             .iter()

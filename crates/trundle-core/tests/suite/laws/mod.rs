@@ -65,8 +65,8 @@ fn labels_by(map: &IndexMap, before: &Naive) -> Vec<usize> {
     indices(map.out_shape()).iter().map(|index| before.at(&map.source_of(index))).collect()
 }
 
-/// At every index, and in form.
-fn is_identity(map: &IndexMap, of: &Shape) -> Outcome {
+/// Checks that a map is the identity at every index, and equal to the identity map.
+fn check_identity(map: &IndexMap, of: &Shape) -> Outcome {
     prop_assert_eq!(map.out_shape(), of);
     prop_assert_eq!(map.in_shape(), of);
     for index in indices(of) {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_operator_moves_as_the_oracle_says() {
+fn every_operator_agrees_with_the_oracle() {
     holds(4000, &chains(MOST_ELEMENTS, 1), |chain| {
         let (before, after) = (Naive::numbered(&chain.shape), chain.naive());
         for map in maps_of(&chain) {
@@ -71,7 +71,7 @@ fn slices_of_every_step_follow_rolls_and_tiles() {
 }
 
 #[test]
-fn what_gives_elements_twice_or_not_at_all_has_no_inverse() {
+fn maps_that_repeat_or_omit_elements_have_no_inverse() {
     let of = shape(&[4]);
     let half = map_of(Slice::new(&[0], &[2], &[0], &[1]), &of);
     let repeated = map_of(Tile::new(&[2]), half.out_shape());
@@ -106,7 +106,7 @@ fn transposes_compose_as_permutations() {
 }
 
 #[test]
-fn rows_of_length_0_and_1_stay() {
+fn reversing_0_or_1_elements_changes_nothing() {
     let of = shape(&[3, 4]);
     let map = map_of(ReverseSubsequences::new(1, [0, 1, 0]), &of);
     assert_eq!(map, IndexMap::identity(&of));
@@ -124,7 +124,7 @@ fn a_reversal_done_twice_is_the_identity() {
     });
     holds(2000, &reversals, |chain| {
         let map = &maps_of(&chain)[0];
-        is_identity(&map.then(map).unwrap(), map.in_shape())
+        check_identity(&map.then(map).unwrap(), map.in_shape())
     });
 }
 

@@ -20,7 +20,7 @@ fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usi
 /// Exporters write torch's `x.squeeze(1)` with unknown sizes like this: a squeeze if the axis has size 1, otherwise a
 /// copy.
 #[test]
-fn a_condition_that_shapes_say_takes_its_branch() {
+fn a_condition_computed_from_shapes_selects_a_branch() {
     let proto = whole(
         "(x) => (y) {
             s = Shape(x)  one = Constant<value_int = 1>()  n = Gather(s, one)  is = Equal(n, one)
@@ -39,7 +39,7 @@ fn a_condition_that_shapes_say_takes_its_branch() {
 }
 
 #[test]
-fn a_condition_that_is_given_must_be_known() {
+fn a_condition_from_an_input_needs_its_elements() {
     let proto = conditional("y = If<THEN, ELSE>(c)");
     assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().1, [0.0, 2.0, 1.0, 3.0]);
     assert_eq!(run(&proto, &[2, 2], Some(0)).unwrap().1, [0.0, 1.0, 2.0, 3.0]);
@@ -50,7 +50,7 @@ fn a_condition_that_is_given_must_be_known() {
 }
 
 #[test]
-fn what_is_wrong_in_the_branch_that_is_taken_is_said() {
+fn errors_in_the_taken_branch_are_reported() {
     let proto = conditional(
         "z = If<
             then_branch = () => (r) { a = Transpose<perm = [0, 0]>(x) r = Transpose(a) },
@@ -64,7 +64,7 @@ fn what_is_wrong_in_the_branch_that_is_taken_is_said() {
 }
 
 #[test]
-fn branches_are_within_branches_and_functions() {
+fn branches_nest_in_branches_and_functions() {
     let inner = |input: &str| {
         let inner = "q = If<
             then_branch = () => (r) { r = Transpose(IN) },
@@ -91,7 +91,7 @@ fn branches_are_within_branches_and_functions() {
 }
 
 #[test]
-fn a_branch_may_hold_tensors_and_give_several_outputs() {
+fn a_branch_may_have_initializers_and_several_outputs() {
     let mut proto = conditional(
         "y, z = If<
             then_branch = () => (r, x) { r = Reshape(x, sizes) },
@@ -106,7 +106,7 @@ fn a_branch_may_hold_tensors_and_give_several_outputs() {
 }
 
 #[test]
-fn what_is_no_if_is_refused() {
+fn invalid_if_nodes_are_refused() {
     for (nodes, expected) in [
         ("y = If(c)", "If \"y\": attribute \"then_branch\" is missing"),
         ("y = If<THEN>(c)", "If \"y\": attribute \"else_branch\" is missing"),
@@ -148,9 +148,9 @@ fn what_is_no_if_is_refused() {
     assert_eq!(refused, "If \"y\": cond must be of type boolean, got f32");
 }
 
-/// Their names begin with the name of the outer node.
+/// Names of nested nodes begin with the name of the outer node.
 #[test]
-fn long_names_around_many_nodes_are_bounded() {
+fn the_total_length_of_nested_names_is_bounded() {
     let named = |nodes: &str, length: usize| {
         let mut proto = conditional(nodes);
         proto.graph.as_mut().unwrap().node[0].name = "n".repeat(length);

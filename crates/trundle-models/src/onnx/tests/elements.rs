@@ -88,7 +88,7 @@ fn raw_data_of_every_type() {
 }
 
 #[test]
-fn no_data_for_a_shape_with_elements_is_refused() {
+fn missing_data_is_refused_unless_the_shape_is_empty() {
     for (number, ..) in TYPES {
         let refused = read_as(tensor("w", number, &[3]));
         assert!(refused.contains("has 0"), "{refused}");
@@ -196,7 +196,7 @@ fn types_and_forms_that_are_not_supported_are_refused_by_name() {
 }
 
 #[test]
-fn data_in_two_places_or_the_wrong_one_is_refused() {
+fn data_in_two_fields_or_the_wrong_field_is_refused() {
     let twice = Tensor { raw_data: Bytes::from_static(&[0; 4]), ..int32(6, &[1], &[1]) };
     refuse(twice, "it has its data twice, once in int32_data");
     let wrong = int32(1, &[1], &[1]);
@@ -205,7 +205,7 @@ fn data_in_two_places_or_the_wrong_one_is_refused() {
 
 /// No memory is allocated without data.
 #[test]
-fn shapes_that_are_none_or_too_large_are_refused() {
+fn invalid_and_too_large_shapes_are_refused() {
     let refused = |dims: &[i64]| read_as(raw(1, dims, &[0; 4]));
     assert_eq!(refused(&[-1]), r#"initializer "w": [-1] is not a valid shape"#);
     for dims in [&[i64::MAX][..], &[1 << 40, 1 << 40], &[i64::MAX / 4 + 1]] {

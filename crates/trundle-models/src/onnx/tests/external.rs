@@ -41,7 +41,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn bytes_are_read_from_where_the_entries_say() {
+fn bytes_are_read_at_the_stated_location_and_offset() {
     let folder = folder();
     let inside = folder.path().join("in");
     let at = |size, entries: &[(&str, &str)]| read_as(&inside, size, entries);
@@ -54,7 +54,7 @@ fn bytes_are_read_from_where_the_entries_say() {
 }
 
 #[test]
-fn a_model_is_read_with_the_folder_it_is_in() {
+fn external_data_is_read_relative_to_the_model_file() {
     let folder = folder();
     let path = folder.path().join("in/model.onnx");
     let model = with_initializer(external("w", &[3], &[("location", "w.bin")]));
@@ -65,7 +65,7 @@ fn a_model_is_read_with_the_folder_it_is_in() {
 }
 
 #[test]
-fn places_that_do_not_fit_are_refused() {
+fn invalid_locations_and_ranges_are_refused() {
     let folder = folder();
     let inside = folder.path().join("in");
     let location = ("location", "w.bin");
@@ -107,7 +107,7 @@ fn places_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn nothing_outside_the_folder_is_read() {
+fn locations_outside_the_folder_are_refused() {
     let folder = folder();
     let inside = folder.path().join("in");
     let absolute = folder.path().join("in/w.bin").display().to_string();
@@ -134,7 +134,7 @@ fn links_are_followed_within_the_folder_only() {
         let refused = read_as(&inside, 3, &[("location", location)]);
         assert!(refused.ends_with("leads out of the model's folder"), "{refused}");
     }
-    // Links may lead outside the folder.
+    // With `Links::Anywhere`, links may lead outside the folder.
     let path = inside.join("model.onnx");
     let model = with_initializer(external("w", &[3], &[("location", "file_out")]));
     fs::write(&path, model.encode_to_vec()).unwrap();
@@ -147,7 +147,7 @@ fn links_are_followed_within_the_folder_only() {
 }
 
 #[test]
-fn tensors_of_the_same_bytes_share_them() {
+fn tensors_of_the_same_bytes_share_memory() {
     let folder = folder();
     let inside = folder.path().join("in");
     let entries = [("location", "w.bin")];
@@ -186,7 +186,7 @@ fn packed_external_data_ends_in_zeros() {
 }
 
 #[test]
-fn data_here_and_elsewhere_is_refused() {
+fn inline_data_next_to_external_data_is_refused() {
     let folder = folder();
     let inside = folder.path().join("in");
     let entries = [("location", "w.bin")];

@@ -9,7 +9,7 @@ fn calling(nodes: &str, functions: &str) -> Proto {
 }
 
 /// Name, operator, inputs and outputs of each node.
-fn written(model: &Proto) -> Vec<String> {
+fn described_nodes(model: &Proto) -> Vec<String> {
     let ids =
         |ids: Vec<ValueId>| ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",");
     let line = |node: &crate::Node| {
@@ -21,13 +21,13 @@ fn written(model: &Proto) -> Vec<String> {
 }
 
 #[test]
-fn a_call_is_written_out() {
+fn a_call_is_inlined() {
     let model = calling(
         "[one] z = own.F(x)  y = own.F(z)",
         "F(a) => (b) { [last] b = Flatten(t)  t = Transpose(a) }",
     );
     assert_eq!(
-        written(&model),
+        described_nodes(&model),
         [
             "one/t Transpose { order: Given([]) } 0 -> 3",
             "one/last Flatten { axis: 1 } 3 -> 1",
@@ -38,7 +38,7 @@ fn a_call_is_written_out() {
 }
 
 #[test]
-fn attributes_are_those_of_the_call_or_the_default() {
+fn attributes_come_from_the_call_or_the_default() {
     let mut model = calling(
         "p = own.Outer<order = [1, 0]>(x)
         q = own.Outer(p)
@@ -53,11 +53,11 @@ fn attributes_are_those_of_the_call_or_the_default() {
     }
     model.functions[1].attribute_proto = vec![int("axis", 2)];
     assert_eq!(
-        written(&model),
+        described_nodes(&model),
         [
             "p/b/t Transpose { order: Given([1, 0]) } 0 -> 4",
             "p/b/b Flatten { axis: 2 } 4 -> 1",
-            // It has neither a default nor a value.
+            // The attribute has neither a default nor a value.
             "q/b/t Transpose { order: Given([]) } 1 -> 5",
             "q/b/b Flatten { axis: 2 } 5 -> 2",
             "y/t Transpose { order: Given([]) } 2 -> 6",
@@ -71,7 +71,7 @@ fn inputs_and_outputs_may_be_left_out() {
     let model =
         calling(", y = own.F(x)", "F(a, axes) => (b, c) { b = Squeeze(a, axes)  c = Identity(a) }");
     assert_eq!(
-        written(&model),
+        described_nodes(&model),
         ["y/b Squeeze { axes: None, keeps_others: false } 0 -> 2", "y/c Identity 0 -> 1"]
     );
 }
@@ -80,13 +80,13 @@ fn inputs_and_outputs_may_be_left_out() {
 fn an_output_may_be_an_input_or_another_output() {
     let model = calling("y, q, r = own.F(x)", "F(a) => (a, t, t) { t = Transpose(a) }");
     assert_eq!(
-        written(&model),
+        described_nodes(&model),
         ["y/t Transpose { order: Given([]) } 0 -> 2", "y/a Identity 0 -> 1", "y/t Identity 2 -> 3"]
     );
 }
 
 #[test]
-fn a_body_has_the_opset_that_its_function_says() {
+fn a_body_uses_the_opset_of_its_function() {
     let of = |version: Option<i64>| {
         let mut model = calling("y = own.F(x)", "F(a) => (b) { b = Squeeze<axes = [0]>(a) }");
         model.functions[0].opset_import =
@@ -101,7 +101,7 @@ fn a_body_has_the_opset_that_its_function_says() {
 }
 
 #[test]
-fn overloads_are_functions_of_their_own() {
+fn overloads_are_separate_functions() {
     let mut model = calling(
         "y = own.F(x)",
         "F(a) => (b) { b = Identity(a) }
@@ -109,11 +109,11 @@ fn overloads_are_functions_of_their_own() {
     );
     model.functions[1].overload = "second".to_owned();
     model.graph.as_mut().unwrap().node[0].overload = "second".to_owned();
-    assert_eq!(written(&model), ["y/b Flatten { axis: 1 } 0 -> 1"]);
+    assert_eq!(described_nodes(&model), ["y/b Flatten { axis: 1 } 0 -> 1"]);
 }
 
 #[test]
-fn functions_that_make_no_sense_are_refused() {
+fn invalid_functions_are_refused() {
     let identity = "F(a) => (b) { b = Identity(a) }";
     for (nodes, functions, expected) in [
         (

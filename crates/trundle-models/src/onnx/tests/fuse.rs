@@ -19,7 +19,7 @@ fn fused(model: &Proto) -> Fused {
     fused_bytes(model.encode_to_vec()).unwrap()
 }
 
-fn written(fused: &Fused) -> Proto {
+fn decoded(fused: &Fused) -> Proto {
     Proto::decode(&fused.file.concat()[..]).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn floats_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
 }
 
 /// Makes these tensors initializers instead of inputs.
-fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
+fn with_initializers(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     let graph = all.graph.as_mut().unwrap();
     graph.input.retain(|input| tensors.iter().all(|tensor| tensor.name != input.name));
     graph.initializer = tensors;
@@ -76,13 +76,13 @@ fn roll() -> Proto {
     );
     let tensors =
         vec![i64s("zero", &[0]), i64s("one", &[1]), i64s("end", &[i64::MAX]), i64s("axis", &[1])];
-    holding(model(17, nodes, FLOAT), tensors)
+    with_initializers(model(17, nodes, FLOAT), tensors)
 }
 
 #[test]
-fn what_moves_becomes_a_node_that_moves_it() {
+fn a_movement_only_subgraph_becomes_one_node() {
     let all = fused(&roll());
-    let model = written(&all);
+    let model = decoded(&all);
     assert_eq!(kinds(&model), ["Relu", "Move", "Exp"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!((&only.input[..], &only.output[..]), (&strings(&["r"])[..], &strings(&["t"])[..]));
@@ -96,8 +96,8 @@ fn what_moves_becomes_a_node_that_moves_it() {
     let import = model.opset_import.last().unwrap();
     assert_eq!((&import.domain[..], import.version), ("trundle", 1));
 
-    let [said] = &all.nodes[..] else { panic!("{:?}", all.nodes) };
-    assert_eq!((said.operators.len(), said.written), (4, 4));
+    let [summary] = &all.nodes[..] else { panic!("{:?}", all.nodes) };
+    assert_eq!((summary.operators.len(), summary.written), (4, 4));
     assert_eq!((all.unchanged, all.refused.len(), all.is_external), (0, 0, false));
 
     let moved = run(only, &[(F32, &[2, 3], floats_of(0..6))]);
@@ -108,7 +108,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
 }
 
 #[test]
-fn all_else_stays_byte_for_byte() {
+fn unknown_fields_and_other_nodes_stay_byte_for_byte() {
     // Fields that no version of the format has, in the model, the graph and a node.
     let unknown = [0xfa, 0x7f, 3, b'a', b'b', b'c'];
     let mut all = roll();
@@ -134,11 +134,11 @@ fn all_else_stays_byte_for_byte() {
     let has = |bytes: &[u8]| file.windows(bytes.len()).filter(|window| *window == bytes).count();
     assert_eq!(has(&field(1, &relu)), 1);
     assert_eq!(has(&unknown), 3);
-    assert_eq!(kinds(&written(&all)), ["Relu", "Move", "Exp"]);
+    assert_eq!(kinds(&decoded(&all)), ["Relu", "Move", "Exp"]);
 }
 
 #[test]
-fn where_nothing_is_gained_nothing_is_changed() {
+fn a_single_transpose_is_left_unchanged() {
     let nodes = nodes("r = Relu(x) t = Transpose(r) y = Exp(t)");
     let bytes = model(17, nodes, FLOAT).encode_to_vec();
     let all = fused_bytes(bytes.clone()).unwrap();
@@ -147,35 +147,36 @@ fn where_nothing_is_gained_nothing_is_changed() {
 }
 
 #[test]
-fn operators_that_are_slow_alone_are_nodes() {
+fn a_single_slow_operator_becomes_a_node() {
     let nodes = nodes("r = Relu(x) d = DepthToSpace<blocksize = 2>(r) y = Exp(d)");
     let mut all = model(17, nodes, FLOAT);
-    assert_eq!(kinds(&written(&fused(&all))), ["Relu", "Move", "Exp"]);
+    assert_eq!(kinds(&decoded(&fused(&all))), ["Relu", "Move", "Exp"]);
     let dim = [1, 4, 2, 3].map(|size| Dimension { dim_value: Some(size), dim_param: None });
     let shape = Some(TensorShape { dim: dim.to_vec() });
     all.graph.as_mut().unwrap().value_info = vec![shaped("r", FLOAT, shape)];
-    assert_eq!(kinds(&written(&fused(&all))), ["Relu", "Move", "Exp"]);
+    assert_eq!(kinds(&decoded(&fused(&all))), ["Relu", "Move", "Exp"]);
 }
 
 #[test]
-fn what_is_computed_in_between_is_in_no_node() {
+fn computation_between_movements_stays_outside_nodes() {
     // YOLO's blocks compute with one half of a tensor, and concatenate the result with both halves.
     let nodes = nodes(
         "r = Relu(x)  a, b = Split<axis = 1>(r)  e = Exp(b)
          c = Concat<axis = 1>(a, b, e)  t = Transpose(c)  y = Abs(t)",
     );
-    let model = written(&fused(&model(17, nodes, FLOAT)));
+    let model = decoded(&fused(&model(17, nodes, FLOAT)));
     assert_eq!(kinds(&model), ["Relu", "Split", "Exp", "Move", "Abs"]);
     assert_eq!(moves(&model)[0].input, strings(&["a", "b", "e"]));
 }
 
 #[test]
-fn what_is_read_late_waits() {
+fn a_movement_is_delayed_until_its_reader_can_run() {
     // The slice could run first, but its reader also needs the computed tensor.
     let nodes =
         nodes("s = Slice(x, zero, one)  e = Exp(x)  c = Concat<axis = 0>(s, e)  y = Abs(c)");
-    let all = holding(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
-    let model = written(&fused(&all));
+    let all =
+        with_initializers(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
+    let model = decoded(&fused(&all));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let moved = run(
         moves(&model)[0],
@@ -185,12 +186,12 @@ fn what_is_read_late_waits() {
 }
 
 #[test]
-fn the_shape_of_what_is_not_written_is_given_by_the_node() {
+fn the_shape_of_an_intermediate_is_an_output_of_the_node() {
     let nodes = nodes(
         "r = Relu(x)  t = Transpose(r)  s = Shape(t)  c = Concat<axis = 0>(t, t)
          z = ConstantOfShape(s)  y = Mean(c, z)",
     );
-    let model = written(&fused(&model(17, nodes, FLOAT)));
+    let model = decoded(&fused(&model(17, nodes, FLOAT)));
     assert_eq!(kinds(&model), ["Relu", "Move", "ConstantOfShape", "Mean"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.output, strings(&["c", "s"]));
@@ -202,13 +203,14 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
 
 /// A computation and a later movement both need the shape of an intermediate tensor. `sizes` belong to the model's
 /// input.
-fn shapes_of_steps(sizes: &[i64]) -> Proto {
+fn needing_an_intermediate_shape(sizes: &[i64]) -> Proto {
     let nodes = nodes(
         "t = Transpose(x)  c = Concat<axis = 0>(t, t)  s = Shape(t)  e = Exp(c)
          h = Slice(e, zero, one)  g = Concat<axis = 0>(h, h)  w = Expand(g, s)
          z = ConstantOfShape(s)  y = Mean(w, z)",
     );
-    let mut all = holding(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
+    let mut all =
+        with_initializers(model(17, nodes, FLOAT), vec![i64s("zero", &[0]), i64s("one", &[1])]);
     let dim = sizes.iter().map(|size| Dimension { dim_value: Some(*size), dim_param: None });
     let shape = (!sizes.is_empty()).then(|| TensorShape { dim: dim.collect() });
     all.graph.as_mut().unwrap().input = vec![shaped("x", FLOAT, shape)];
@@ -216,8 +218,8 @@ fn shapes_of_steps(sizes: &[i64]) -> Proto {
 }
 
 #[test]
-fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
-    let model = written(&fused(&shapes_of_steps(&[1, 2])));
+fn fixed_intermediate_shapes_are_computed_outside_the_node() {
+    let model = decoded(&fused(&needing_an_intermediate_shape(&[1, 2])));
     let all = ["Transpose", "Shape", "Move", "Exp", "Move", "ConstantOfShape", "Mean"];
     let mut found = kinds(&model);
     found.sort_unstable();
@@ -226,21 +228,22 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
     assert_eq!(found, all);
     let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!((&first.output[..], &first.input[..]), (&strings(&["c"])[..], &strings(&["x"])[..]));
-    // It computes the shape from `x`.
+    // The second node computes the shape from `x`.
     assert_eq!(second.input, strings(&["e", "x"]));
     let moved = run(second, &[(F32, &[4, 1], floats_of(5..9)), (F32, &[1, 2], floats_of([0, 0]))]);
     assert_eq!(moved, [(Shape::new([2, 1]).unwrap(), floats_of([5, 5]))]);
 }
 
 #[test]
-fn what_a_node_reads_no_node_within_it_gives() {
+fn nodes_do_not_depend_on_their_own_outputs() {
     // The reader of one half, which is written, needs the shape of the other half, which is not.
     let nodes = nodes(
         "r = Relu(x)  a, b = Split<axis = 1>(r)  aa = Concat<axis = 1>(a, a)
          s = Shape(a)  e = Exp(aa)  c = Abs(b)  be = Concat<axis = 1>(b, e)
          cut = Slice(be, zeros, s)  y = Mean(cut, c)",
     );
-    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![i64s("zeros", &[0, 0])])));
+    let model =
+        decoded(&fused(&with_initializers(model(17, nodes, FLOAT), vec![i64s("zeros", &[0, 0])])));
     let nodes = moves(&model);
     assert_eq!(nodes.len(), 2, "{:?}", kinds(&model));
     for node in nodes {
@@ -257,8 +260,8 @@ fn what_a_node_reads_no_node_within_it_gives() {
 }
 
 #[test]
-fn where_shapes_are_open_those_of_steps_are_given() {
-    let model = written(&fused(&shapes_of_steps(&[])));
+fn open_intermediate_shapes_are_outputs_of_the_node() {
+    let model = decoded(&fused(&needing_an_intermediate_shape(&[])));
     assert_eq!(kinds(&model), ["Move", "Exp", "Move", "ConstantOfShape", "Mean"]);
     let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(first.output, strings(&["c", "s"]));
@@ -266,7 +269,7 @@ fn where_shapes_are_open_those_of_steps_are_given() {
 }
 
 #[test]
-fn what_is_reckoned_from_a_shape_within_is_within() {
+fn sizes_computed_from_an_inner_shape_stay_in_the_node() {
     // The class token of a vision transformer. The number of its copies depends on the shape of the tensor that it is
     // concatenated with, through the shape of that shape.
     let nodes = vec![
@@ -290,7 +293,7 @@ fn what_is_reckoned_from_a_shape_within_is_within() {
     let never = Tensor { int32_data: vec![0], ..tensor("never", 9, &[1]) };
     let token = Tensor { float_data: vec![7f32.to_bits()], ..tensor("token", FLOAT, &[1, 1, 1]) };
     let tensors = vec![i64s("zero", &[0]), i64s("rest", &[1, 1]), never, token];
-    let model = written(&fused(&holding(model(17, nodes, FLOAT), tensors)));
+    let model = decoded(&fused(&with_initializers(model(17, nodes, FLOAT), tensors)));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["e"]));
@@ -299,16 +302,17 @@ fn what_is_reckoned_from_a_shape_within_is_within() {
 }
 
 #[test]
-fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
+fn computed_tensors_and_optional_inputs_are_read_for_sizes() {
     let nodes = nodes(
         "e = Exp(x)  s = Shape(e)  t = Transpose<perm = [1, 0]>(x)  v = Reshape(t, s)
          c = Slice(v, start, end)  y = Abs(c)",
     );
-    let mut all = holding(model(17, nodes, FLOAT), vec![i64s("start", &[0]), i64s("end", &[1])]);
+    let mut all =
+        with_initializers(model(17, nodes, FLOAT), vec![i64s("start", &[0]), i64s("end", &[1])]);
     // Callers may override `end`.
     all.graph.as_mut().unwrap().input.push(value("end", INT64));
-    let old = written(&fused(&Proto { ir_version: Some(3), ..all.clone() }));
-    let model = written(&fused(&all));
+    let old = decoded(&fused(&Proto { ir_version: Some(3), ..all.clone() }));
+    let model = decoded(&fused(&all));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["x", "end", "e"]));
@@ -333,13 +337,14 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
 }
 
 #[test]
-fn sizes_are_reckoned_from_shapes_that_are_read() {
+fn sizes_are_computed_from_shapes_of_inputs() {
     let nodes = nodes(
         "e = Exp(x)  s = Shape(e)  t = Transpose(x)  half = Div(s, two)
          sizes = Concat<axis = 0>(half, two)  v = Reshape(t, sizes)  w = Transpose(v)
          y = Abs(w)",
     );
-    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![i64s("two", &[2])])));
+    let model =
+        decoded(&fused(&with_initializers(model(17, nodes, FLOAT), vec![i64s("two", &[2])])));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     let moved = run(only, &[(F32, &[4], floats_of(0..4)), (F32, &[4], floats_of([0; 4]))]);
@@ -347,19 +352,19 @@ fn sizes_are_reckoned_from_shapes_that_are_read() {
 }
 
 #[test]
-fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there() {
+fn moved_constants_are_inputs_and_external_sizes_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let beside = |name: &str, bytes: Vec<u8>| {
+    let external_entry = |name: &str, bytes: Vec<u8>| {
         std::fs::write(folder.path().join(name), bytes).unwrap();
         vec![StringEntry { key: "location".to_owned(), value: name.to_owned() }]
     };
     let token = Tensor {
-        external_data: beside("token.bin", floats_of([9])),
+        external_data: external_entry("token.bin", floats_of([9])),
         data_location: 1,
         ..tensor("token", FLOAT, &[1, 1])
     };
     let order = Tensor {
-        external_data: beside(
+        external_data: external_entry(
             "order.bin",
             [1i64, 2].iter().flat_map(|at| at.to_le_bytes()).collect(),
         ),
@@ -370,10 +375,10 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
         "e = Exp(x)  c = Concat<axis = 0>(token, e)  r = Reshape(c, sizes)
          t = Concat<axis = 0>(r, r)  y = Abs(t)",
     );
-    let bytes = holding(model(17, nodes, FLOAT), vec![token, order]).encode_to_vec();
+    let bytes = with_initializers(model(17, nodes, FLOAT), vec![token, order]).encode_to_vec();
     let all = Partition::read_bytes(bytes, folder.path(), Links::Within).unwrap().fused().unwrap();
     assert!(all.is_external);
-    let model = written(&all);
+    let model = decoded(&all);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["token", "e"]));
     let moved = run(only, &[(F32, &[1, 1], floats_of([9])), (F32, &[1, 1], floats_of([4]))]);
@@ -381,7 +386,7 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
 }
 
 #[test]
-fn what_cannot_be_one_node_is_said() {
+fn subgraphs_that_cannot_be_one_node_are_reported() {
     // Nothing determines the element type.
     let mut all = roll();
     all.graph.as_mut().unwrap().node[0].domain = "elsewhere".to_owned();
@@ -395,7 +400,7 @@ fn what_cannot_be_one_node_is_said() {
 }
 
 #[test]
-fn a_small_model_does_not_become_a_large_one() {
+fn growth_of_the_file_is_bounded() {
     let table: Vec<i64> = (0..300_000).map(|at| at % 2).collect();
     let of = |number: usize| {
         let names = ["e", "g", "t", "a"].map(|name| format!("{name}{number}"));
@@ -408,7 +413,7 @@ fn a_small_model_does_not_become_a_large_one() {
         ]
     };
     let nodes = (0..9).flat_map(of).collect();
-    let all = fused(&holding(model(17, nodes, FLOAT), vec![i64s("table", &table)]));
+    let all = fused(&with_initializers(model(17, nodes, FLOAT), vec![i64s("table", &table)]));
     assert!((1..9).contains(&all.nodes.len()), "{}", all.nodes.len());
     let error = &all.refused.last().unwrap().1;
     assert_eq!(error.to_string(), "the stored move would make the file too large");

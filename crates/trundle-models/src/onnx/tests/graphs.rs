@@ -13,7 +13,7 @@ fn graph(model: &mut Proto) -> &mut Graph {
 }
 
 #[test]
-fn what_a_file_says_of_inputs() {
+fn inputs_have_the_names_types_and_shapes_of_the_file() {
     let dim = |dim_value, dim_param: Option<&str>| Dim {
         dim_value,
         dim_param: dim_param.map(str::to_owned),
@@ -48,7 +48,7 @@ fn what_a_file_says_of_inputs() {
 }
 
 #[test]
-fn inputs_and_outputs_that_are_no_tensors_are_refused() {
+fn inputs_and_outputs_other_than_tensors_are_refused() {
     let some = || Some(vec![1, 2, 3].into());
     for (r#type, kind) in [
         (Type { sequence: some(), ..Type::default() }, "sequence"),
@@ -75,7 +75,7 @@ fn inputs_and_outputs_that_are_no_tensors_are_refused() {
 
 /// In old files, every initializer is also an input.
 #[test]
-fn an_initializer_makes_an_input_not_required() {
+fn an_input_with_an_initializer_is_not_required() {
     let data = Tensor { int64_data: vec![2, 3], ..tensor("shape", INT64, &[2]) };
     let mut proto = model(17, nodes("y = Reshape(x, shape)"), FLOAT);
     assert_eq!(read(&proto).unwrap().inputs.len(), 2);
@@ -88,7 +88,7 @@ fn an_initializer_makes_an_input_not_required() {
 }
 
 #[test]
-fn nodes_are_put_in_order() {
+fn nodes_are_sorted_topologically() {
     let nodes = nodes("y = Flatten(c)  c = Squeeze(b)  a = Identity(x)  b = Transpose(a)");
     let mut proto = model(17, nodes, FLOAT);
     graph(&mut proto).output = vec![value("y", FLOAT)];
@@ -96,7 +96,7 @@ fn nodes_are_put_in_order() {
 }
 
 #[test]
-fn an_order_is_kept() {
+fn a_valid_order_of_nodes_is_kept() {
     let nodes = nodes("a = Flatten(x)  b = Squeeze(x)  c = Identity(b)  d = Transpose(a)");
     let read = read(&model(17, nodes, FLOAT)).unwrap();
     assert_eq!(kinds(&read), ["Flatten", "Squeeze", "Identity", "Transpose"]);
@@ -107,7 +107,7 @@ fn cycles_are_refused() {
     let named = |name: &str, node: Node| Node { name: name.to_owned(), ..node };
     let concat = |inputs: &[&str], output| node("Concat", inputs, &[output], vec![int("axis", 0)]);
     let nodes = vec![
-        // It follows the cycle.
+        // This node follows the cycle.
         named("after", identity("b", "y")),
         named("p", concat(&["x", "c"], "b")),
         named("q", identity("b", "c")),
@@ -138,7 +138,7 @@ fn a_long_chain_out_of_order_is_read() {
 }
 
 #[test]
-fn names_given_twice_or_never_are_refused() {
+fn duplicate_and_undefined_names_are_refused() {
     fn byte(name: &str) -> Tensor {
         Tensor { raw_data: vec![1].into(), ..tensor(name, 2, &[1]) }
     }
@@ -182,7 +182,7 @@ fn an_output_may_be_an_input() {
 }
 
 #[test]
-fn versions_that_are_not_known_are_refused() {
+fn unknown_versions_are_refused() {
     let of = |ir_version, opset_import| {
         let proto =
             Proto { ir_version, opset_import, ..model(17, vec![identity("x", "y")], FLOAT) };

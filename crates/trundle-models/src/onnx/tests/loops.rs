@@ -20,8 +20,8 @@ pub(super) fn refused(proto: &Proto, sizes: &[usize], others: &[&[u8]]) -> Strin
     run(proto, sizes, others).expect_err("this model is wrong").to_string()
 }
 
-/// Node of a body: the loop goes on if it may.
-const GOES_ON: &str = "still = Identity(goes)";
+/// A node for a body: passes the condition on, so the body does not end the loop.
+const CONTINUES: &str = "still = Identity(goes)";
 
 /// A model whose loop carries x, called c in its body and d after it. Its first inputs are `ends`, and the other inputs
 /// of the model are `others`.
@@ -46,7 +46,7 @@ const ROWS_BACKWARD: &str = "(x) => (y) {
 }";
 
 #[test]
-fn a_loop_puts_together_what_its_iterations_make() {
+fn iterations_of_a_loop_build_up_a_tensor() {
     let proto = whole(ROWS_BACKWARD);
     let (sizes, numbers) = run(&proto, &[3, 2], &[]).unwrap();
     assert_eq!((sizes, numbers), (vec![3, 2], vec![4.0, 5.0, 2.0, 3.0, 0.0, 1.0]));
@@ -61,7 +61,7 @@ fn a_loop_puts_together_what_its_iterations_make() {
 }
 
 #[test]
-fn what_is_left_out_does_not_end_a_loop() {
+fn an_omitted_m_or_cond_does_not_end_a_loop() {
     let turns = |others: &str, ends: &str, still: &str| {
         carrying(others, ends, &format!("{still} d = Transpose(c)"))
     };
@@ -71,22 +71,22 @@ fn what_is_left_out_does_not_end_a_loop() {
     let (m, go, both) = (", int64 m", ", bool go", ", int64 m, bool go");
     // Only M is given, so the loop ignores the condition that the body returns.
     assert_eq!(run(&turns(m, "m, ", stops), &[2, 3], &[&three]).unwrap(), turned);
-    assert_eq!(run(&turns(m, "m, ", GOES_ON), &[2, 3], &[&three]).unwrap(), turned);
+    assert_eq!(run(&turns(m, "m, ", CONTINUES), &[2, 3], &[&three]).unwrap(), turned);
     // Only cond is given. The body stops after at most one iteration.
     assert_eq!(run(&turns(go, ", go", stops), &[2, 3], &[&[1]]).unwrap(), turned);
     assert_eq!(run(&turns(go, ", go", stops), &[2, 3], &[&[0]]).unwrap().0, [2, 3]);
     // Both M and cond are given.
-    let both = turns(both, "m, go", GOES_ON);
+    let both = turns(both, "m, go", CONTINUES);
     assert_eq!(run(&both, &[2, 3], &[&three, &[1]]).unwrap(), turned);
     assert_eq!(run(&both, &[2, 3], &[&three, &[0]]).unwrap().0, [2, 3]);
     assert_eq!(run(&both, &[2, 3], &[&(-1i64).to_le_bytes(), &[1]]).unwrap().0, [2, 3]);
     let expected = "Loop \"y\": it has neither M nor cond, so it would never end";
-    assert_eq!(refused(&turns("", ", ", GOES_ON), &[2, 3], &[]), expected);
+    assert_eq!(refused(&turns("", ", ", CONTINUES), &[2, 3], &[]), expected);
 }
 
 /// `while x.size(0) > 1`: concatenates the halves side by side.
 #[test]
-fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
+fn a_condition_is_computed_from_carried_shapes() {
     let proto = whole(
         "(x) => (y) {
             one = Constant<value_int = 1>()
@@ -118,7 +118,7 @@ fn stacking(number: &str, row: &str) -> Proto {
 
 /// The body may read the output of a node after the loop in the file.
 #[test]
-fn a_body_reads_what_is_around_it() {
+fn a_body_reads_values_of_the_outer_graph() {
     let proto = whole(
         "(x) => (y) {
             m = Constant<value_int = 1>()
@@ -132,15 +132,15 @@ fn a_body_reads_what_is_around_it() {
     assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
 }
 
-/// Some exporters state a list.
+/// Some exporters declare the iteration number as a list.
 #[test]
-fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
+fn the_iteration_number_has_the_stated_rank() {
     let two = 2i64.to_le_bytes();
     assert_eq!(run(&stacking("int64[1] i", "row"), &[3, 2], &[&two]).unwrap().0, [2, 1, 2]);
 }
 
 #[test]
-fn what_iterations_give_is_stacked() {
+fn outputs_of_iterations_are_stacked() {
     let [none, one, two, four] = [0i64, 1, 2, 4].map(i64::to_le_bytes);
     let proto = stacking("int64 i", "row");
     let two_rows = (vec![2, 2], vec![0.0, 1.0, 2.0, 3.0]);
@@ -165,7 +165,7 @@ fn what_iterations_give_is_stacked() {
 }
 
 #[test]
-fn what_is_stacked_must_be_alike() {
+fn stacked_shapes_and_carried_types_must_not_change() {
     // Sizes and type must be as in the first iteration.
     let taken = whole(
         "(x) => (y) {
@@ -188,7 +188,7 @@ fn what_is_stacked_must_be_alike() {
             "(x) => (y) {{
                 m = Constant<value_int = 2>()
                 y = Loop<body = (int64 i, bool goes, {carried}) => (bool still, {gives}) {{
-                    {GOES_ON}
+                    {CONTINUES}
                 }}>(m, , x)
             }}"
         ));
@@ -198,7 +198,7 @@ fn what_is_stacked_must_be_alike() {
 
 /// A loop in a branch in a loop, all in a function. The inner loop appends the elements of row i one by one.
 #[test]
-fn loops_are_within_loops_branches_and_functions() {
+fn loops_nest_in_loops_branches_and_functions() {
     let nodes = "
         flat = Constant<value_ints = [-1]>()  first = Constant<value_ints = [0]>()
         one = Constant<value_int = 1>()  three = Constant<value_int = 3>()
@@ -224,7 +224,7 @@ fn loops_are_within_loops_branches_and_functions() {
 }
 
 #[test]
-fn what_computes_in_a_body_is_counted() {
+fn computing_operators_in_bodies_are_counted() {
     let mut proto = carrying("", "two, ", "still = Identity(goes) d = Conv(c)");
     proto.graph.as_mut().unwrap().node.push(node("Conv", &["y"], &["z"], vec![]));
     let message = refusal(&proto);
@@ -236,7 +236,7 @@ fn what_computes_in_a_body_is_counted() {
 }
 
 #[test]
-fn what_is_no_loop_is_refused() {
+fn invalid_loops_are_refused() {
     let whole = |nodes: &str| {
         let body = "body = (int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }";
         let nodes = nodes.replace("BODY", body);
@@ -294,7 +294,7 @@ fn what_is_no_loop_is_refused() {
 
 /// The elements of x have no influence here.
 #[test]
-fn a_number_that_elements_say_must_be_given() {
+fn an_iteration_count_from_an_input_must_be_given() {
     let read = read(&stacking("int64 i", "row")).unwrap();
     let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
     let given = [shape(&[3, 2]), shape(&[])].map(|shape| Given { shape, data: None });
@@ -312,14 +312,14 @@ fn a_number_that_elements_say_must_be_given() {
 }
 
 #[test]
-fn loops_without_an_end_have_one() {
+fn endless_loops_are_refused_at_a_limit() {
     let ends = |most: Option<i64>, cond: &str| {
         let m = most.map_or(String::new(), |most| format!("m = Constant<value_int = {most}>()"));
         let first = if most.is_some() { "m" } else { "" };
         whole(&format!(
             "(x) => (y) {{
                 {m} one = Constant<value_int = 1>()  true = Cast<to = 9>(one)
-                y = Loop<body = (int64 i, bool goes, c) => (bool still, c) {{ {GOES_ON} }}>({first}, {cond}, x)
+                y = Loop<body = (int64 i, bool goes, c) => (bool still, c) {{ {CONTINUES} }}>({first}, {cond}, x)
             }}"
         ))
     };
@@ -337,7 +337,7 @@ fn loops_without_an_end_have_one() {
 
 /// Ten iterations each.
 #[test]
-fn loops_that_multiply_are_bounded() {
+fn iterations_of_nested_loops_are_bounded() {
     let nested = |depth: usize| {
         let mut nodes = "y0 = Identity(x)".to_owned();
         for level in 0..depth {
@@ -353,7 +353,7 @@ fn loops_that_multiply_are_bounded() {
 }
 
 #[test]
-fn a_body_that_doubles_is_bounded() {
+fn a_tensor_that_doubles_is_bounded() {
     let doubles = |times: i64| {
         let mut proto = carrying("", "two, ", "still = Identity(goes) d = Concat<axis = 0>(c, c)");
         proto.graph.as_mut().unwrap().node[0].attribute[0].i = Some(times);
@@ -371,7 +371,7 @@ fn a_body_that_doubles_is_bounded() {
 
 /// Every iteration reads the same tensor of indices.
 #[test]
-fn indices_that_are_read_again_and_again_are_bounded() {
+fn repeated_reads_of_indices_are_bounded() {
     let mut proto = whole(
         "(x) => (y) {
             m = Constant<value_int = 20000>()
@@ -388,7 +388,7 @@ fn indices_that_are_read_again_and_again_are_bounded() {
 }
 
 #[test]
-fn what_was_read_is_written_out() {
+fn a_loop_is_printed_with_its_body() {
     let text = read(&whole(ROWS_BACKWARD)).unwrap().to_string();
     let expected = "\n  y = Loop(n, -, none)\n    given y/0, y/1, y/2:\n      y/body/still = Identity(y/1)\n      \
                     y/body/at = Sub(last, y/0)\n";

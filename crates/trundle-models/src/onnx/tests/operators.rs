@@ -14,7 +14,7 @@ fn read_as(version: i64, node: Node) -> String {
     }
 }
 
-fn said(node: &str) -> String {
+fn described(node: &str) -> String {
     read_as(17, nodes(node).remove(0))
 }
 
@@ -50,7 +50,7 @@ fn constant_of_shape() {
     assert!(refused.starts_with(r#"its value"#), "{refused}");
 }
 
-/// The attribute is a float. In the graph, the value has the type of the data.
+/// In old opsets, the value of a pad is a float attribute. In the graph, it has the type of the data.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     let bytes = |elem_type| {
@@ -72,9 +72,9 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 }
 
 #[test]
-fn an_equation_that_only_orders_axes_is_a_transposition() {
+fn an_einsum_that_only_permutes_axes_is_a_transpose() {
     let read = |equation: &str, inputs: &str| {
-        said(&format!("y = Einsum<equation = \"{equation}\">({inputs})"))
+        described(&format!("y = Einsum<equation = \"{equation}\">({inputs})"))
     };
     let found = read("abc -> acb", "x");
     assert!(found.contains("Transpose { order: Given([0, 2, 1]) }"), "{found}");
@@ -85,7 +85,7 @@ fn an_equation_that_only_orders_axes_is_a_transposition() {
 }
 
 #[test]
-fn what_computes_is_refused_with_the_list_of_what_does_not() {
+fn computing_operators_are_refused_with_the_supported_ones() {
     let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, EyeLike, Flatten, Gather, \
                GatherElements, GatherND, Identity, If, Loop, Pad, Range, Reshape, Resize, ReverseSequence, Scan, Scatter, \
                ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, TensorScatter, Tile, \
@@ -97,16 +97,16 @@ fn what_computes_is_refused_with_the_list_of_what_does_not() {
             r#"Transpose "y": not supported: Transpose of domain com.microsoft (1 node), which is not known"#,
         ),
     ] {
-        assert_eq!(said(node), format!("{refusal}; supported: {all}"));
+        assert_eq!(described(node), format!("{refusal}; supported: {all}"));
     }
     let upsample = nodes(r#"y = Upsample<mode = "linear">(x, scales)"#).remove(0);
     let refused = read_as(9, upsample);
     assert!(refused.contains("Upsample in mode linear (1 node), which computes"), "{refused}");
-    assert_eq!(said("y = ai.onnx.Identity(x)"), "Identity");
+    assert_eq!(described("y = ai.onnx.Identity(x)"), "Identity");
 }
 
 #[test]
-fn all_that_is_not_supported_is_named_with_its_count() {
+fn unsupported_operators_are_listed_with_counts() {
     let mut all = nodes(
         r#"t = Transpose(x)
            s = NonZero(t)
@@ -137,7 +137,7 @@ fn the_list_of_operators_is_sorted() {
 }
 
 #[test]
-fn attributes_that_are_not_known_are_refused() {
+fn unknown_and_mistyped_attributes_are_refused() {
     let of = |name, r#type| node("Flatten", &["x"], &["y"], vec![attribute(name, r#type)]);
     for (node, expected) in [
         (

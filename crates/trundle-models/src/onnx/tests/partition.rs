@@ -52,7 +52,7 @@ fn heads() -> Proto {
 }
 
 #[test]
-fn a_subgraph_is_what_moves_between_others() {
+fn a_subgraph_holds_movements_between_computations() {
     let partition = partition(&heads()).unwrap();
     let others: Vec<_> = partition.others().collect();
     assert_eq!(others, [("Add", 1), ("Relu", 1), ("Softmax", 1)]);
@@ -105,7 +105,7 @@ fn sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_reads_computed_indices_computes_and_views_alone_move_nothing() {
+fn computed_gathers_and_lone_views_form_no_subgraph() {
     let nodes = nodes("a = Abs(x)  g = Gather(x, a)  f = Flatten(g)  e = Exp(f)  y = Mine(e)");
     let partition = partition(&model(17, nodes, INT64)).unwrap();
     let others: Vec<_> = partition.others().collect();
@@ -114,7 +114,7 @@ fn what_reads_computed_indices_computes_and_views_alone_move_nothing() {
 }
 
 #[test]
-fn what_a_branch_reads_leaves_the_subgraph() {
+fn a_tensor_that_a_branch_reads_is_an_output() {
     let nodes = nodes(
         "t = Transpose(x)
         y = If<then_branch = () => (b) { b = Exp(t) }, else_branch = () => (b) { b = Abs(t) }>(c)",
@@ -126,7 +126,7 @@ fn what_a_branch_reads_leaves_the_subgraph() {
 
 /// Loops count as computation, even if they only move.
 #[test]
-fn what_a_body_reads_leaves_the_subgraph() {
+fn a_tensor_that_a_loop_body_reads_is_an_output() {
     let nodes = nodes(
         "first = Constant<value_ints = [-1]>()  m = Constant<value_int = 3>()
         t = Transpose(x)  f = Flatten(t)
@@ -143,7 +143,7 @@ fn what_a_body_reads_leaves_the_subgraph() {
 }
 
 #[test]
-fn what_is_given_twice_or_by_itself_is_refused() {
+fn duplicate_outputs_and_cycles_are_refused() {
     let twice = nodes("y = Exp(x) y = Abs(x)");
     let error = partition(&model(17, twice, FLOAT)).unwrap_err();
     assert_eq!(error.to_string(), "two nodes give \"y\"");
@@ -152,18 +152,18 @@ fn what_is_given_twice_or_by_itself_is_refused() {
 }
 
 #[test]
-fn a_small_model_does_not_read_the_same_elements_for_ever() {
-    let beside = Tensor {
+fn repeated_reads_of_the_same_tensors_are_bounded() {
+    let external = Tensor {
         external_data: vec![StringEntry {
             key: "location".to_owned(),
             value: "none.bin".to_owned(),
         }],
         data_location: 1,
-        ..tensor("beside", FLOAT, &[1 << 28])
+        ..tensor("external", FLOAT, &[1 << 28])
     };
     let of = |number: usize| {
         let (read, moved) = (format!("e{number}"), format!("m{number}"));
-        let concat = node("Concat", &[&read, "beside"], &[&moved], vec![int("axis", 0)]);
+        let concat = node("Concat", &[&read, "external"], &[&moved], vec![int("axis", 0)]);
         [
             node("Exp", &["x"], &[&read], vec![]),
             concat,
@@ -171,7 +171,7 @@ fn a_small_model_does_not_read_the_same_elements_for_ever() {
         ]
     };
     let mut all = model(17, (0..3).flat_map(of).collect(), FLOAT);
-    all.graph.as_mut().unwrap().initializer = vec![beside];
+    all.graph.as_mut().unwrap().initializer = vec![external];
     let error = partition(&all).unwrap_err().to_string();
     assert_eq!(error, "its 2 and more subgraphs read the same tensors too often");
 }

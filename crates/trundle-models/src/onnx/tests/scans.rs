@@ -34,7 +34,7 @@ fn parts_are_cut_and_stacked_along_axes() {
 }
 
 /// Concatenates each row with the previous row.
-fn beside_the_last(outputs: &str) -> Proto {
+fn with_the_previous_row(outputs: &str) -> Proto {
     whole(&format!(
         "(x) => (z) {{
             zero = Constant<value_int = 0>()  row = Gather(x, zero)
@@ -48,14 +48,14 @@ fn beside_the_last(outputs: &str) -> Proto {
 
 #[test]
 fn states_are_carried() {
-    let stacked = run(&beside_the_last(", y"), &[3, 1], &[]).unwrap();
+    let stacked = run(&with_the_previous_row(", y"), &[3, 1], &[]).unwrap();
     assert_eq!(stacked, (vec![3, 2], vec![0.0, 0.0, 0.0, 1.0, 1.0, 2.0]));
-    let state = run(&beside_the_last("y, "), &[3, 1], &[]).unwrap();
+    let state = run(&with_the_previous_row("y, "), &[3, 1], &[]).unwrap();
     assert_eq!(state, (vec![1], vec![2.0]));
 }
 
 #[test]
-fn a_scan_of_nothing_stacks_nothing() {
+fn a_scan_without_parts_gives_an_empty_output() {
     assert_eq!(run(&parts(""), &[0, 3], &[]).unwrap().0, [0, 3]);
     let turned = parts(", scan_input_axes = [1], scan_output_axes = [1]");
     assert_eq!(run(&turned, &[2, 0], &[]).unwrap().0, [2, 0]);
@@ -75,7 +75,7 @@ fn a_scan_of_nothing_stacks_nothing() {
 }
 
 #[test]
-fn several_inputs_have_as_many_parts() {
+fn all_inputs_must_have_equally_many_parts() {
     let of = |axes: &str| {
         whole(&format!(
             "(x) => (y) {{
@@ -97,7 +97,7 @@ fn several_inputs_have_as_many_parts() {
 }
 
 #[test]
-fn what_is_no_scan_is_refused() {
+fn invalid_scans_are_refused() {
     for (opset, node, expected) in [
         (7, "BODY, num_scan_inputs = 1", "opset 7 has no Scan: it exists from opset 8 on"),
         (8, "BODY, num_scan_inputs = 1", "Scan of opset 8, which has batches, is not supported"),
@@ -145,7 +145,7 @@ fn what_is_no_scan_is_refused() {
 }
 
 #[test]
-fn scans_that_are_long_are_bounded() {
+fn iterations_of_a_scan_are_bounded() {
     let long = refused(&parts(", scan_input_axes = [1]"), &[0, 1 << 40], &[]);
     let expected = "Scan \"y\": 1099511627776 iterations, and those up to here, come to more";
     assert!(long.starts_with(expected), "{long}");

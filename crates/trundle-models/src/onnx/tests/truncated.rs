@@ -34,7 +34,7 @@ fn whole() -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_ends_too_early_is_refused() {
+fn a_truncated_file_is_refused() {
     let bytes = whole();
     assert_eq!(
         kinds(&read_bytes(bytes.clone(), None).unwrap()),
@@ -47,7 +47,7 @@ fn a_file_that_ends_too_early_is_refused() {
 
 /// The reader never panics. Many results are still models.
 #[test]
-fn any_byte_may_be_another() {
+fn a_changed_byte_never_panics() {
     let bytes = whole();
     for at in 0..bytes.len() {
         for change in [1, 2, 4, 8, 0x10, 0x40, 0x80, 0xff] {
@@ -59,7 +59,7 @@ fn any_byte_may_be_another() {
 }
 
 #[test]
-fn other_files_are_refused() {
+fn files_of_other_formats_are_refused() {
     for bytes in [&b""[..], b"\x93NUMPY", b"<?xml version=\"1.0\"?>", &[0xff; 100]] {
         let refused = read_bytes(bytes.to_vec(), None).unwrap_err().to_string();
         assert!(refused.starts_with("not an ONNX model: "), "{refused}");
@@ -73,7 +73,7 @@ fn deep_groups_are_refused() {
     assert!(refused.starts_with("not an ONNX model: "), "{refused}");
 }
 
-/// It causes no allocation.
+/// The reader does not allocate the stated length.
 #[test]
 fn a_length_beyond_the_file_is_refused() {
     // Field 7, the graph, with 2^40 bytes.

@@ -21,7 +21,7 @@ fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
 }
 
 #[test]
-fn types_are_those_that_the_caller_says_and_shapes_are_open() {
+fn types_come_from_the_caller_and_shapes_are_open() {
     let read = read_typed(reshaped(vec![named("x"), named("shape")], vec![]), &[F16, I64]).unwrap();
     let types: Vec<_> = read.inputs.iter().map(|input| input.element).collect();
     assert_eq!(types, [F16, I64]);
@@ -34,14 +34,14 @@ fn types_are_those_that_the_caller_says_and_shapes_are_open() {
 }
 
 #[test]
-fn what_the_file_holds_is_no_input() {
+fn an_initializer_is_not_an_input() {
     let shape = Tensor { int64_data: vec![3, 2], ..tensor("shape", INT64, &[2]) };
     let bytes = reshaped(vec![named("shape"), named("x")], vec![shape]);
     assert_eq!(read_typed(bytes, &[F16]).unwrap().inputs.len(), 1);
 }
 
 #[test]
-fn what_is_said_has_to_fit() {
+fn types_that_do_not_fit_the_model_are_refused() {
     let refused = |input: Vec<ValueInfo>, types: &[ElementType]| {
         read_typed(reshaped(input, vec![]), types).unwrap_err().to_string()
     };

@@ -17,7 +17,7 @@ fn constants(model: &Model) -> Vec<Constant> {
 }
 
 /// `at` has the attributes `offset` and `size`.
-fn one(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant> {
+fn read_constant(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant> {
     let mut ir = Ir::new();
     let data = format!("element_type=\"{element}\" shape=\"{shape}\" {at}");
     let out = ir.layer("k", "Const", "opset1", &data, &[], 1);
@@ -57,7 +57,7 @@ fn elements_lie_anywhere_in_the_weights() {
         ("boolean", DType::Boolean, "[1]", &[1], 1, &[1]),
     ] {
         let at = format!("offset=\"{at}\" size=\"{}\"", expected.len());
-        let read = one(element, shape, &at, &weights).unwrap();
+        let read = read_constant(element, shape, &at, &weights).unwrap();
         assert_eq!(read, bytes(dtype, sizes, expected));
     }
 }
@@ -74,7 +74,7 @@ fn unused_bits_are_cleared() {
         ("u3", DType::U3, 9, &[0xFF, 0xFF, 0xFF, 0xC0, 0, 0x80]),
         ("u6", DType::U6, 1, &[0xF0, 0, 0xC0]),
     ] {
-        let read = one(element, &count.to_string(), &at(expected.len()), &ones).unwrap();
+        let read = read_constant(element, &count.to_string(), &at(expected.len()), &ones).unwrap();
         assert_eq!(read, bytes(dtype, &[count], expected), "{element}");
     }
 }
@@ -82,13 +82,13 @@ fn unused_bits_are_cleared() {
 #[test]
 fn a_constant_without_elements_reads_nothing() {
     for at in ["offset=\"0\" size=\"1\"", "offset=\"900\" size=\"0\"", ""] {
-        assert_eq!(one("i64", "0", at, &[]).unwrap(), bytes(DType::I64, &[0], &[]));
-        assert_eq!(one("string", "2,0", at, &[]).unwrap(), strings(&[2, 0], &[]));
+        assert_eq!(read_constant("i64", "0", at, &[]).unwrap(), bytes(DType::I64, &[0], &[]));
+        assert_eq!(read_constant("string", "2,0", at, &[]).unwrap(), strings(&[2, 0], &[]));
     }
 }
 
 #[test]
-fn constants_of_the_same_bytes_are_one() {
+fn constants_of_the_same_bytes_share_memory() {
     let mut ir = Ir::new();
     ir.weights = vec![0x77; 8];
     for (element, shape) in [("u8", "8"), ("i8", "2,4"), ("i64", "1"), ("u4", "15"), ("u4", "16")] {
@@ -107,7 +107,7 @@ fn constants_of_the_same_bytes_are_one() {
 }
 
 #[test]
-fn much_is_not_made_of_little() {
+fn overlapping_constants_are_bounded() {
     let mut ir = Ir::new();
     ir.weights = vec![0; 100_000];
     for at in 0..40 {
@@ -125,10 +125,13 @@ fn much_is_not_made_of_little() {
 fn strings_are_read() {
     let good = stored(4, &[0, 1, 1, 3, 6], "aé€");
     let at = format!("offset=\"0\" size=\"{}\"", good.len());
-    assert_eq!(one("string", "2,2", &at, &good).unwrap(), strings(&[2, 2], &["a", "", "é", "€"]));
+    assert_eq!(
+        read_constant("string", "2,2", &at, &good).unwrap(),
+        strings(&[2, 2], &["a", "", "é", "€"])
+    );
     let one_empty = stored(1, &[0, 0], "");
     assert_eq!(
-        one("string", "", "offset=\"0\" size=\"12\"", &one_empty).unwrap(),
+        read_constant("string", "", "offset=\"0\" size=\"12\"", &one_empty).unwrap(),
         strings(&[], &[""])
     );
 }
@@ -137,7 +140,7 @@ fn strings_are_read() {
 fn strings_are_checked_in_full() {
     let refused = |shape: &str, weights: &[u8]| {
         let at = format!("offset=\"0\" size=\"{}\"", weights.len());
-        refusal(one("string", shape, &at, weights))
+        refusal(read_constant("string", shape, &at, weights))
     };
     for (shape, weights, problem) in [
         ("2", stored(3, &[0, 1, 2], "ab"), "its shape has 2 strings, its bytes begin with 3"),
@@ -161,11 +164,11 @@ fn strings_are_checked_in_full() {
 }
 
 #[test]
-fn constants_that_cannot_be() {
+fn invalid_constants_are_refused() {
     for (case, problem) in cases(include_str!("constants.txt")) {
         let mut words = case.splitn(3, ' ');
         let mut word = || words.next().unwrap_or_default();
-        let message = refusal(one(word(), word(), word(), &[0; 8]));
+        let message = refusal(read_constant(word(), word(), word(), &[0; 8]));
         assert_eq!(message, format!("layer 0 \"k\" (Const, line 3): {problem}"));
     }
 }

@@ -7,7 +7,7 @@ use super::Ir;
 use crate::{Data, Error, Links, Operator};
 
 #[test]
-fn constants_are_read_from_the_file_beside() {
+fn constants_are_read_from_the_weights_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("some.model.xml");
     let mut ir = Ir::new();
@@ -25,7 +25,7 @@ fn constants_are_read_from_the_file_beside() {
 }
 
 #[test]
-fn the_file_beside_is_needed_by_constants_only() {
+fn the_weights_file_is_needed_only_for_constants() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.xml");
     let mut ir = Ir::new();
@@ -67,7 +67,7 @@ fn weights_may_be_a_link_within_the_folder_only() {
 }
 
 #[test]
-fn what_is_no_text_is_no_model() {
+fn missing_files_and_invalid_utf_8_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.xml");
     let missing = read(&path).unwrap_err();

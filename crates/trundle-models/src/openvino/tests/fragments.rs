@@ -1,7 +1,7 @@
 //! Single layers in the form of documentation.
 
 use super::super::read_layer;
-use super::{refusal, said};
+use super::{described, refusal};
 use crate::{Dimension, IntegerTypes, Integers, Operator, PartialShape};
 
 #[test]
@@ -18,7 +18,7 @@ fn a_fragment_states_shapes() {
     let types = IntegerTypes::I32OrI64;
     let (shift, axes) = (Integers::Input { input: 1, types }, Integers::Input { input: 2, types });
     assert_eq!(fragment.kind, "Roll");
-    assert_eq!(said(&fragment.operator), said(&Operator::Roll { shift, axes }));
+    assert_eq!(described(&fragment.operator), described(&Operator::Roll { shift, axes }));
     let data = PartialShape::Ranked(vec![Dimension::Fixed(6), Dimension::ANY]);
     let list = PartialShape::fixed(&[2]);
     assert_eq!(fragment.inputs, [data.clone(), list.clone(), list]);
@@ -33,13 +33,16 @@ fn a_fragment_may_have_attributes_and_scalars() {
     )
     .unwrap();
     let axes = Some(Integers::Input { input: 1, types: IntegerTypes::Integers });
-    assert_eq!(said(&fragment.operator), said(&Operator::Squeeze { axes, keeps_others: true }));
+    assert_eq!(
+        described(&fragment.operator),
+        described(&Operator::Squeeze { axes, keeps_others: true })
+    );
     assert_eq!(fragment.inputs, [PartialShape::fixed(&[1]), PartialShape::fixed(&[])]);
     assert_eq!(fragment.outputs, [PartialShape::fixed(&[])]);
 }
 
 #[test]
-fn what_is_no_fragment() {
+fn invalid_fragments_are_refused() {
     let port = "<input><port id='0'/></input><output><port id='0'/></output>";
     for (text, message) in [
         ("<net/>".to_owned(), "the outermost element is <net>, not <layer>"),

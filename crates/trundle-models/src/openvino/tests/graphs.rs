@@ -37,7 +37,7 @@ fn shapes_of_every_form() {
 }
 
 #[test]
-fn texts_that_are_no_shapes() {
+fn invalid_shapes_are_refused() {
     for text in [
         ",",
         "2,",
@@ -73,7 +73,7 @@ fn texts_that_are_no_shapes() {
 }
 
 #[test]
-fn types_are_known_by_the_names_of_attributes_and_of_ports() {
+fn type_names_of_attributes_and_ports_are_known() {
     let element = |name: &str| {
         let mut ir = Ir::new();
         ir.parameter("x", name, "2");
@@ -111,7 +111,7 @@ fn kinds(model: &Model) -> Vec<&str> {
 }
 
 #[test]
-fn layers_come_after_what_they_read() {
+fn layers_are_sorted_after_their_inputs() {
     let mut ir = Ir::new();
     // Layers 0 to 3 read later layers.
     ir.result((1, 2));
@@ -155,7 +155,7 @@ fn ports_have_any_numbers_and_edges_any_order() {
 }
 
 #[test]
-fn a_long_chain_takes_no_depth() {
+fn a_long_chain_does_not_overflow_the_stack() {
     let mut ir = Ir::new();
     let mut at = ir.parameter("x", "f32", "2");
     for _ in 0..20_000 {

@@ -89,7 +89,7 @@ impl Ir {
     }
 }
 
-fn said(operator: &Operator) -> String {
+fn described(operator: &Operator) -> String {
     format!("{operator:?}")
 }
 

@@ -4,7 +4,7 @@ use super::super::read_parts;
 use crate::{Model, Result};
 
 /// Two Results read one Transpose of a Parameter. `tensors` has attributes of the output ports of Parameter and
-/// Transpose, `results` those of the Results.
+/// Transpose, `results` has attributes of the Results.
 fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> {
     let [given, moved] = tensors;
     let [first, second] = results;
@@ -40,33 +40,33 @@ fn outputs(version: u32, tensor: &str, results: [&str; 2]) -> [String; 2] {
 }
 
 #[test]
-fn an_input_is_called_as_its_layer() {
+fn an_input_has_the_name_of_its_layer() {
     let inputs = model(11, ["names='tensor'", ""], ["", ""]).unwrap().inputs;
     let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
     assert_eq!(names, ["given", "order"]);
 }
 
 #[test]
-fn an_output_is_called_as_its_result_says() {
-    let said = ["name='r' output_names='b,a'", "name='s' output_names='c'"];
-    assert_eq!(outputs(11, "names='t'", said), ["b", "c"]);
-    assert_eq!(outputs(10, "names='t'", said), ["b", "c"]);
+fn an_output_has_the_name_that_its_result_states() {
+    let stated = ["name='r' output_names='b,a'", "name='s' output_names='c'"];
+    assert_eq!(outputs(11, "names='t'", stated), ["b", "c"]);
+    assert_eq!(outputs(10, "names='t'", stated), ["b", "c"]);
 }
 
 #[test]
-fn else_as_the_tensor_is_called() {
+fn otherwise_an_output_has_the_name_of_its_tensor() {
     assert_eq!(outputs(11, "names='t,u'", ["name='r'", "name='s'"]), ["t", "u"]);
     assert_eq!(outputs(11, "names='a\\,b,c\\d'", ["", ""]), ["a,b", "c\\d"]);
 }
 
 #[test]
-fn else_as_its_result_is_called_and_in_version_10_as_what_it_reads() {
+fn otherwise_an_output_has_the_name_of_its_result_or_layer() {
     assert_eq!(outputs(11, "", ["name='r'", "name='s'"]), ["r", "s"]);
     assert_eq!(outputs(10, "", ["name='r'", "name='s'"]), ["moved", "s"]);
 }
 
 #[test]
-fn a_taken_name_gives_way_to_the_next_or_to_a_number() {
+fn a_name_in_use_is_replaced_by_the_next_or_a_number() {
     assert_eq!(outputs(11, "names='t'", ["name='r'", "name='s'"]), ["t", "s"]);
     assert_eq!(outputs(11, "names='t'", ["name='t'", "name='t'"]), ["t", "output_1"]);
     assert_eq!(outputs(11, "names='t'", ["output_names='t_2'", "name='t_2'"]), ["t_2", "t"]);

@@ -3,12 +3,18 @@
 use trundle_core::DType;
 
 use super::super::read_parts;
-use super::{Ir, refusal, said};
+use super::{Ir, described, refusal};
 use crate::tests::cases;
 use crate::{Arithmetic, IntegerTypes, Integers, Operator, Result, ValueId};
 
 /// The first input is f32, other inputs are i64.
-fn made(kind: &str, version: &str, data: &str, inputs: usize, outputs: usize) -> Result<Operator> {
+fn read_operator(
+    kind: &str,
+    version: &str,
+    data: &str,
+    inputs: usize,
+    outputs: usize,
+) -> Result<Operator> {
     let mut ir = Ir::new();
     let from: Vec<_> = (0..inputs)
         .map(|input| ir.parameter("", if input == 0 { "f32" } else { "i64" }, "?,?"))
@@ -33,8 +39,8 @@ fn each_layer_is_read_in_each_of_its_versions() {
         let (kind, version) = (word(), word());
         let inputs: usize = word().parse().unwrap();
         let outputs = word().parse().unwrap();
-        let found = match made(kind, version, word(), inputs, outputs) {
-            Ok(operator) => said(&operator),
+        let found = match read_operator(kind, version, word(), inputs, outputs) {
+            Ok(operator) => described(&operator),
             Err(error) => {
                 let layer = format!("layer {inputs} \"moves\" ({kind}, line {}): ", inputs + 3);
                 error.to_string().strip_prefix(&layer).expect("the layer is named").to_owned()
@@ -55,22 +61,22 @@ fn a_reverse_by_a_mask_reads_booleans() {
     };
     let expected =
         Operator::FlipMask { mask: Integers::Input { input: 1, types: IntegerTypes::Mask } };
-    assert_eq!(said(&mask("boolean").unwrap().nodes[0].operator), said(&expected));
+    assert_eq!(described(&mask("boolean").unwrap().nodes[0].operator), described(&expected));
     assert_eq!(
         refusal(mask("i64")),
         "layer 2 \"r\" (Reverse, line 5): its mask is i64, not boolean"
     );
 }
 
-/// Their type differs from the type of the data.
+/// The output type of the layer differs from the type of its data.
 #[test]
-fn the_type_of_sizes_is_their_own() {
+fn shape_of_has_the_stated_output_type() {
     let mut ir = Ir::new();
     let x = ir.parameter("x", "f32", "2,3");
     let shape = ir.layer("s", "ShapeOf", "opset3", "output_type=\"i32\"", &[x], 1);
     let same = ir.layer("c", "Convert", "opset1", "destination_type=\"i32\"", &[shape], 1);
     ir.result(same);
-    assert_eq!(said(&ir.read().unwrap().nodes[1].operator), said(&Operator::Identity));
+    assert_eq!(described(&ir.read().unwrap().nodes[1].operator), described(&Operator::Identity));
 }
 
 fn converted(from: &str, to: &str, mark: &str) -> Result<Operator> {
@@ -85,7 +91,7 @@ fn converted(from: &str, to: &str, mark: &str) -> Result<Operator> {
 }
 
 #[test]
-fn compressed_constants_become_what_they_were() {
+fn compressed_constants_are_widened_again() {
     for (from, to, dtype) in [
         ("f16", "f32", DType::F32),
         ("f16", "f64", DType::F64),
@@ -94,16 +100,16 @@ fn compressed_constants_become_what_they_were() {
         ("f32", "f64", DType::F64),
     ] {
         let operator = converted(from, to, "decompression").unwrap();
-        assert_eq!(said(&operator), said(&Operator::Widen(dtype)), "{from} {to}");
+        assert_eq!(described(&operator), described(&Operator::Widen(dtype)), "{from} {to}");
     }
     let same = converted("f16", "f16", "decompression").unwrap();
-    assert_eq!(said(&same), said(&Operator::Identity));
+    assert_eq!(described(&same), described(&Operator::Identity));
 }
 
 #[test]
-fn conversions_that_are_no_decompression_are_arithmetic() {
-    let cast = |to| said(&Operator::Arithmetic(Arithmetic::Cast(to)));
-    assert_eq!(said(&converted("f16", "f32", "other").unwrap()), cast(DType::F32));
+fn conversions_other_than_decompression_are_arithmetic() {
+    let cast = |to| described(&Operator::Arithmetic(Arithmetic::Cast(to)));
+    assert_eq!(described(&converted("f16", "f32", "other").unwrap()), cast(DType::F32));
     for (from, to, dtype) in [
         ("f16", "bf16", DType::BF16),
         ("f32", "f16", DType::F16),
@@ -111,6 +117,6 @@ fn conversions_that_are_no_decompression_are_arithmetic() {
         ("u8", "f32", DType::F32),
         ("i32", "i64", DType::I64),
     ] {
-        assert_eq!(said(&converted(from, to, "decompression").unwrap()), cast(dtype));
+        assert_eq!(described(&converted(from, to, "decompression").unwrap()), cast(dtype));
     }
 }

@@ -24,7 +24,7 @@ fn the_good_model_is_read() {
 }
 
 #[test]
-fn what_computes_is_refused_with_what_does_not() {
+fn computing_layers_are_refused_with_the_supported_ones() {
     let names = "BatchToSpace, Broadcast, Concat, Const, Constant, Convert, DepthToSpace, \
                  ExtractImagePatches, Eye, Gather, GatherElements, GatherND, Identity, Interpolate, Pad, \
                  Parameter, Range, Reshape, Result, Reverse, ReverseSequence, Roll, \
@@ -49,7 +49,7 @@ fn what_computes_is_refused_with_what_does_not() {
 }
 
 #[test]
-fn arithmetic_that_computes_is_named_with_what_is_not_supported() {
+fn arithmetic_on_tensors_is_listed_as_unsupported() {
     let mut ir = Ir::new();
     let x = ir.parameter("x", "f32", "?,?");
     let shape = ir.layer("sizes", "ShapeOf", "opset3", "", &[x], 1);
@@ -76,7 +76,7 @@ fn modes_that_compute_are_named() {
 }
 
 #[test]
-fn messages_hold_no_controls() {
+fn control_characters_in_messages_are_escaped() {
     let message =
         refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
     let start = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): not supported: c\\n\\u{9b}d (1";
@@ -84,7 +84,7 @@ fn messages_hold_no_controls() {
 }
 
 #[test]
-fn a_body_is_not_looked_into() {
+fn the_body_of_an_unsupported_layer_is_skipped() {
     // This body is deeper than any call stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
     let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
@@ -95,7 +95,7 @@ fn a_body_is_not_looked_into() {
 }
 
 #[test]
-fn versions() {
+fn unknown_versions_are_refused() {
     let net = |version: &str| {
         format!("OpenVINO IR of version {version:?} is not supported; supported: 10 and 11")
     };
@@ -129,7 +129,7 @@ fn versions() {
 }
 
 #[test]
-fn one_change_makes_a_model_that_is_refused() {
+fn each_change_of_the_table_is_refused() {
     for (change, problem) in cases(include_str!("refusals.txt")) {
         let (old, new) = change.split_once(" => ").unwrap();
         assert_eq!(refused(old, new), problem);
@@ -137,7 +137,7 @@ fn one_change_makes_a_model_that_is_refused() {
 }
 
 #[test]
-fn layers_with_too_few_inputs() {
+fn layers_with_too_few_inputs_are_refused() {
     let mut ir = Ir::new();
     let from = ir.parameter("", "f32", "1");
     ir.layer("p", "Pad", "opset1", "", &[from; 2], 1);
@@ -149,7 +149,7 @@ fn layers_with_too_few_inputs() {
 }
 
 #[test]
-fn cycles() {
+fn cycles_are_refused() {
     assert_eq!(
         refused("from-layer=\"0\" from-port=\"0\"", "from-layer=\"2\" from-port=\"3\""),
         "layer 2 \"r\" (Roll, line 11): it is part of a cycle: \"r\" reads \"r\""
@@ -176,7 +176,7 @@ fn cycles() {
 }
 
 #[test]
-fn texts_that_are_no_models() {
+fn texts_other_than_models_are_refused() {
     for (xml, message) in [
         ("", "not XML of a model: the document does not have a root node"),
         ("<net>", "not XML of a model: the root node was opened but never closed"),
@@ -214,7 +214,7 @@ fn texts_that_are_no_models() {
 }
 
 #[test]
-fn no_beginning_of_a_model_is_one() {
+fn truncated_models_are_refused() {
     for length in 0..GOOD.len() {
         assert!(read_parts(&GOOD[..length], &WEIGHTS).is_err(), "{length} bytes");
     }
@@ -224,7 +224,7 @@ fn no_beginning_of_a_model_is_one() {
 }
 
 #[test]
-fn nothing_panics_that_misses_a_letter_or_has_another() {
+fn a_missing_or_changed_letter_never_panics() {
     for at in 0..GOOD.len() {
         let (before, after) = (&GOOD[..at], &GOOD[at + 1..]);
         for between in ["", "0", "9", "-", "\"", "<", ">", "/", "é"] {

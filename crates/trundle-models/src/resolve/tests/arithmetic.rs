@@ -19,7 +19,7 @@ fn booleans(entries: &[bool]) -> Constant {
 }
 
 #[test]
-fn integers_of_two_lists() {
+fn integers_are_combined_elementwise() {
     let (a, b) = (i64s(&[4], &[7, -7, 7, -7]), i64s(&[4], &[2, 2, -2, -2]));
     let cases: [(Binary, [i64; 4]); 9] = [
         (Binary::Add, [9, -5, 5, -9]),
@@ -73,7 +73,7 @@ fn operands_are_broadcast() {
 }
 
 #[test]
-fn floats_are_rounded_once_and_made_integers_towards_zero() {
+fn floats_are_rounded_once_and_cast_towards_zero() {
     let third = made(Arithmetic::Binary(Binary::Divide), &[f32s(&[], &[1.0]), f32s(&[], &[3.0])]);
     assert_eq!(third, Ok(f32s(&[], &[1.0 / 3.0])));
     // Even a zero has the sign of the divisor.
@@ -109,7 +109,7 @@ fn floats_are_rounded_once_and_made_integers_towards_zero() {
 }
 
 #[test]
-fn numbers_along_axes_become_one() {
+fn reductions_combine_numbers_along_axes() {
     let data = i64s(&[2, 3], &[1, 2, 3, 4, 5, 6]);
     let reduce = |by, axes: &[i64], keeps_axes, empty_is_none| Arithmetic::Reduce {
         by,
@@ -150,7 +150,7 @@ fn integers_out_of_range_are_refused() {
 }
 
 #[test]
-fn what_shapes_say_is_reckoned_and_elements_of_inputs_are_not() {
+fn arithmetic_works_on_shapes_but_not_on_input_elements() {
     let mut sketch = Sketch::new(&[i64s(&[6, 4], &[0; 24])]);
     let shape = Operator::Shape { start: 0, end: None, element: DType::I64 };
     let sizes = sketch.node(shape, &[0], 1)[0];
@@ -175,7 +175,7 @@ fn what_shapes_say_is_reckoned_and_elements_of_inputs_are_not() {
 }
 
 #[test]
-fn a_small_model_makes_no_large_constants() {
+fn sizes_of_computed_constants_are_bounded() {
     let sizes = Operator::Constant(i64s(&[1], &[1 << 40]));
     let mut sketch = Sketch::new(&[]);
     let sizes = sketch.node(sizes, &[], 1)[0];

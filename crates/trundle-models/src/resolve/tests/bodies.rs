@@ -43,7 +43,7 @@ fn message(operator: Operator, inputs: &[usize], outputs: usize) -> String {
 }
 
 #[test]
-fn a_body_takes_and_gives_what_its_node_does() {
+fn a_body_must_match_the_inputs_and_outputs_of_its_node() {
     let body = || copying(&[10, 11, 12], 12, 13, &[11, 13]);
     let run = model(Operator::Loop(body()), &[1, 2, 0], 1).run().unwrap();
     assert_eq!(run, [Tagged::counting(&[2, 3], 0)]);
@@ -67,7 +67,7 @@ fn a_body_takes_and_gives_what_its_node_does() {
 }
 
 #[test]
-fn each_value_of_a_body_is_given_once() {
+fn each_value_of_a_body_is_produced_once() {
     let taken = copying(&[10, 0, 12], 12, 13, &[10, 13]);
     let expected = "input 1 of its body is produced twice";
     assert_eq!(message(Operator::Loop(taken), &[1, 2, 0], 1), expected);
@@ -77,7 +77,7 @@ fn each_value_of_a_body_is_given_once() {
 }
 
 #[test]
-fn what_is_not_said_is_refused() {
+fn incomplete_bodies_and_scans_are_refused() {
     let silent = copying(&[10, 11, 12], 12, 13, &[13]);
     let expected = "its body does not state the condition to continue";
     assert_eq!(message(Operator::Loop(silent), &[1, 2, 0], 1), expected);

@@ -62,7 +62,7 @@ fn expect_put(
 }
 
 #[test]
-fn gathers_put_the_axes_of_the_indices_in_the_place_of_the_axis() {
+fn the_axes_of_the_indices_replace_the_gathered_axis() {
     let taken = [4usize, 0, 4, 2];
     for axis in [1, -2] {
         expect(plain(axis), &[2, 5, 3], &[i64s(&[2, 2], &[-1, 0, 4, 2])], &[2, 2, 2, 3], |i| {
@@ -77,7 +77,7 @@ fn gathers_put_the_axes_of_the_indices_in_the_place_of_the_axis() {
 }
 
 #[test]
-fn batch_axes_have_indices_of_their_own() {
+fn each_batch_has_its_own_indices() {
     let indices = i64s(&[2, 3], &[0, 1, 2, 3, 3, 0]);
     let taken = [0, 1, 2, 3, 3, 0];
     for (axis, batch) in [(2, 1), (-1, 1), (2, -1)] {
@@ -98,7 +98,7 @@ fn batch_axes_have_indices_of_their_own() {
 }
 
 #[test]
-fn indices_outside_an_axis_are_refused_or_zeros_as_the_version_says() {
+fn indices_out_of_range_are_refused_or_zero_by_version() {
     let outside = [i64s(&[3], &[3, 10, -20])];
     let says = "index 10 at [1] is out of range for an axis of size 5: expected -5..=4";
     refuse(plain(0), &[5], &outside, says);
@@ -159,7 +159,7 @@ fn indices_may_be_of_any_integer_type_and_come_from_a_chain() {
 }
 
 #[test]
-fn one_element_of_its_row_for_each_position() {
+fn gather_elements_takes_one_element_for_each_position() {
     let along = |axis| Operator::GatherElements { axis };
     let indices = i64s(&[2, 3], &[2, -3, 1, 0, 0, 2]);
     let taken = [2, 0, 1, 0, 0, 2];
@@ -187,7 +187,7 @@ fn one_element_of_its_row_for_each_position() {
 }
 
 #[test]
-fn slices_at_indices_of_several_axes() {
+fn gather_nd_takes_slices_at_indices_of_several_axes() {
     let pairs = i64s(&[3, 2], &[0, 1, 1, -1, 0, 1]);
     let taken = [[0, 1], [1, 2], [0, 1]];
     expect(gather_nd(0), &[2, 3, 4], std::slice::from_ref(&pairs), &[3, 4], |i| {
@@ -217,7 +217,7 @@ fn slices_at_indices_of_several_axes() {
 }
 
 #[test]
-fn elements_are_put_where_they_would_be_gathered() {
+fn scatter_elements_writes_where_gather_elements_reads() {
     let indices = i64s(&[2, 2], &[-1, 0, 1, 1]);
     let (targets, both) = ([2, 0, 1, 1], (&[2, 2][..], 2));
     expect_put(scatter_elements(0), &[3, 4], std::slice::from_ref(&indices), both, |i| {
@@ -257,7 +257,7 @@ fn elements_are_put_where_they_would_be_gathered() {
 }
 
 #[test]
-fn slices_are_put_where_they_would_be_gathered() {
+fn scatter_nd_writes_where_gather_nd_reads() {
     let rows = i64s(&[3, 1], &[-1, 0, 2]);
     let to = |i: &[usize]| vec![[2, 0, 2][i[0]], i[1]];
     expect_put(Operator::ScatterNd, &[3, 2], &[rows], (&[3, 2], 2), to);
@@ -289,7 +289,7 @@ fn slices_are_put_where_they_would_be_gathered() {
 }
 
 #[test]
-fn slices_of_one_axis_are_put_at_its_indices() {
+fn scatter_update_writes_slices_of_one_axis() {
     let targets = [1, 0, 2, 2];
     let indices = i64s(&[2, 2], &[1, 0, 2, 2]);
     for axis in [1, -1] {
@@ -315,7 +315,7 @@ fn slices_of_one_axis_are_put_at_its_indices() {
 }
 
 #[test]
-fn a_slice_takes_what_stands_in_its_place() {
+fn slice_scatter_writes_the_updates_to_the_slice() {
     let put = |operator, sizes: &[usize], to: fn(&[usize]) -> Vec<usize>| {
         expect_put(operator, &[3, 5], &[], (sizes, 1), to);
     };
@@ -354,7 +354,7 @@ fn a_slice_takes_what_stands_in_its_place() {
 }
 
 #[test]
-fn a_cache_takes_rows_of_each_batch() {
+fn tensor_scatter_writes_rows_of_each_batch() {
     let of = |axis, is_circular| Operator::TensorScatter { axis, is_circular };
     let starts = || i64s(&[2], &[1, 2]);
     for axis in [1, -2] {
@@ -411,7 +411,7 @@ fn strings_and_packed_types_are_moved_too() {
 
 /// A small file may declare any size.
 #[test]
-fn scatters_into_data_that_is_only_claimed_are_bounded() {
+fn scatters_into_huge_declared_data_are_bounded() {
     let refused = |sizes: &[i64], operator: Operator, others: &[Constant], filled: &[i64]| {
         let mut sketch = Sketch::new(others);
         let value = constant(DType::U64, &[1], vec![0; 8]);

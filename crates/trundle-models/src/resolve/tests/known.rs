@@ -21,7 +21,7 @@ fn shape(start: i64, end: Option<i64>) -> Operator {
 }
 
 #[test]
-fn shapes_are_those_of_the_axes_within() {
+fn shape_returns_the_sizes_of_the_axes_in_range() {
     let data = Tagged::counting(&[2, 3, 4], 0).constant();
     // Examples of the specification, and clamped bounds.
     let cases: [(i64, Option<i64>, &[i64]); 11] = [
@@ -50,7 +50,7 @@ fn shapes_are_those_of_the_axes_within() {
 }
 
 #[test]
-fn a_shape_of_i32_is_refused_where_a_size_is_larger() {
+fn a_size_over_the_largest_i32_is_refused() {
     let of = |size| {
         let mut sketch = Sketch::new(&[constant(DType::U8, &[0, size], vec![])]);
         sketch.node(Operator::Shape { start: 0, end: None, element: DType::I32 }, &[0], 1);
@@ -67,7 +67,7 @@ fn a_shape_of_i32_is_refused_where_a_size_is_larger() {
 
 /// The elements of both tensors are unknown.
 #[test]
-fn shapes_serve_as_sizes_where_no_elements_are_given() {
+fn shapes_are_known_without_elements() {
     let mut sketch = Sketch::new(&[
         Tagged::counting(&[6, 4], 0).constant(),
         Tagged::counting(&[3, 8], 0).constant(),
@@ -149,7 +149,7 @@ fn ranges_end_before_their_limit() {
 }
 
 #[test]
-fn numbers_of_16_bits_are_made_of_those_of_32() {
+fn ranges_of_16_bit_floats_are_computed_in_f32() {
     let f16s = |ends: [f32; 3]| {
         ends.map(|end| constant(DType::F16, &[], f16::from_f32(end).to_le_bytes().to_vec()))
     };
@@ -164,7 +164,7 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
 
 /// 65536 + 65537 / 256 is a little above the midpoint of two bf16 numbers. In f32, it is the midpoint.
 #[test]
-fn how_numbers_of_16_bits_are_made_can_be_seen() {
+fn ranges_of_16_bit_floats_depend_on_the_precision() {
     let ends = [65536.0, 66048.0, 1.0 / 256.0];
     let ends =
         ends.map(|end| constant(DType::BF16, &[], bf16::from_f32(end).to_le_bytes().to_vec()));
@@ -211,7 +211,7 @@ fn floats_are_rounded_to_16_bits_once() {
 }
 
 #[test]
-fn ranges_of_a_type_of_their_own_convert_nothing() {
+fn ranges_with_a_stated_type_do_not_convert_floats() {
     let i32s = [0i32, 1, 2].map(i32::to_le_bytes);
     let expected = Ok(list(DType::I32, i32s.into_iter()));
     assert_eq!(range(&whole([0, 3, 1]), Some(DType::I32)), expected);
@@ -229,7 +229,7 @@ fn ranges_of_a_type_of_their_own_convert_nothing() {
 }
 
 #[test]
-fn what_is_no_range_is_refused() {
+fn invalid_ranges_are_refused() {
     let long = "the range has 1000000000000 entries, over the limit of 16777216";
     let nan = [0.0, f32::NAN, 1.0];
     let [start, _, delta] = whole([0, 1, 1]);

@@ -19,7 +19,7 @@ fn with_list(list: &[i64]) -> Sketch {
 }
 
 #[test]
-fn lists_are_read_through_whatever_moves_and_joins_them() {
+fn lists_are_read_through_movements_and_joins() {
     let mut sketch = with_list(&[9, 2, 9, 3, 9]);
     let every_other = Operator::Slice {
         starts: given(&[1]),
@@ -61,7 +61,7 @@ fn lists_are_read_from_the_parts_of_a_split_and_from_padding() {
 }
 
 #[test]
-fn a_list_that_is_not_given_is_named() {
+fn a_missing_list_is_named_in_the_error() {
     let mut sketch = with_list(&[4, 6]);
     let list = sketch.node(Operator::Flip { axes: given(&[0]) }, &[1], 1)[0];
     sketch.node(reshape(i64_input(1)), &[0, list], 1);
@@ -76,7 +76,7 @@ fn a_list_that_is_not_given_is_named() {
 }
 
 #[test]
-fn each_type_of_list_is_what_its_operator_takes() {
+fn each_kind_of_list_accepts_its_element_types() {
     use IntegerTypes::{I32OrI64, I64, Integers, Mask, Numbers};
     let takes = |types: IntegerTypes| {
         let accepted = |dtype: &&DType| {
@@ -95,7 +95,7 @@ fn each_type_of_list_is_what_its_operator_takes() {
     assert_eq!(takes(I32OrI64), "i32 i64");
     assert_eq!(takes(Integers), format!("{integers} {packed}"));
     assert_eq!(takes(Mask), format!("boolean {integers} {packed}"));
-    // Its smallest number, 2^-127, is not whole.
+    // F8E8M0 is missing, because its smallest number, 2^-127, is not whole.
     assert_eq!(
         takes(Numbers),
         format!("{integers} f8e4m3 f8e5m2 bf16 f16 f32 f64 {packed} f4e2m1")

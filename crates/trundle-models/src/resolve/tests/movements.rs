@@ -24,7 +24,7 @@ fn i32s(sizes: &[usize], entries: &[i32]) -> Constant {
 }
 
 #[test]
-fn rolls_follow_every_form_of_their_lists() {
+fn rolls_accept_every_form_of_shifts_and_axes() {
     let back = |i: usize, shift: i128, size: usize| {
         usize::try_from((i as i128 - shift).rem_euclid(size as i128)).unwrap()
     };
@@ -164,7 +164,7 @@ fn flips_take_axes_and_masks() {
 }
 
 #[test]
-fn tiles_extend_the_rank_of_either() {
+fn tiles_extend_the_shorter_of_shape_and_repeats() {
     let tile = || Operator::Tile { repeats: input(1) };
     let list = |repeats: &[i64]| [i64s(&[repeats.len()], repeats)];
     expect(tile(), &[2, 3], &list(&[2, 3]), &[4, 9], |i| vec![i[0] % 2, i[1] % 3]);
@@ -202,7 +202,7 @@ fn channel(order: BlockOrder, depth: usize, depths: usize, sides: [usize; 3]) ->
 }
 
 #[test]
-fn blocks_go_between_depth_and_space_in_both_orders() {
+fn blocks_move_between_depth_and_space_in_both_orders() {
     for order in [BlockOrder::BlocksFirst, BlockOrder::DepthFirst] {
         let out = Operator::DepthToSpace { block: 2, order };
         expect(out, &[2, 24, 1, 2, 3], &[], &[2, 3, 2, 4, 6], |i| {
@@ -247,7 +247,7 @@ fn channels_of_groups_are_interleaved() {
 }
 
 #[test]
-fn what_moves_nothing_makes_no_tensor() {
+fn operators_that_move_nothing_make_no_tensor() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[2, 3], 0).constant()]);
     let [same] = sketch.node(Operator::Identity, &[0], 1)[..] else { panic!() };
     let order = given(&[0, 1]);
@@ -263,7 +263,7 @@ fn what_moves_nothing_makes_no_tensor() {
 }
 
 #[test]
-fn tensors_are_named_after_the_node_that_gives_them() {
+fn tensors_have_the_name_of_their_node() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1, 4, 2], 0).constant()]);
     let block = Operator::DepthToSpace { block: 2, order: BlockOrder::DepthFirst };
     sketch.node(block, &[0], 1);

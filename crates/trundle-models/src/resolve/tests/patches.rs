@@ -5,7 +5,7 @@ use crate::{Operator, PatchPadding};
 
 /// Returns the patches as the specification defines them: each output element is an element of the image,
 /// or 0 outside the image.
-fn said(
+fn expected_patches(
     data: &Tagged,
     sizes: [usize; 2],
     strides: [usize; 2],
@@ -45,7 +45,7 @@ fn said(
 }
 
 #[test]
-fn patches_are_those_of_the_text() {
+fn patches_agree_with_the_specification() {
     let paddings = [PatchPadding::Valid, PatchPadding::SameUpper, PatchPadding::SameLower];
     let mut empty = 0;
     for picture in [[1, 1, 10, 10], [2, 3, 5, 4], [1, 2, 1, 7]] {
@@ -56,7 +56,7 @@ fn patches_are_those_of_the_text() {
                         let data = Tagged::counting(&picture, 100);
                         let mut sketch = Sketch::new(&[data.constant()]);
                         sketch.node(Operator::Patches { sizes, strides, rates, padding }, &[0], 1);
-                        let expected = said(&data, sizes, strides, rates, padding);
+                        let expected = expected_patches(&data, sizes, strides, rates, padding);
                         empty += usize::from(expected.tags.is_empty());
                         let words = format!("{picture:?} {sizes:?} {strides:?} {rates:?}");
                         let found = sketch.run().unwrap();
@@ -70,7 +70,7 @@ fn patches_are_those_of_the_text() {
 }
 
 #[test]
-fn patches_that_cannot_be_are_refused() {
+fn invalid_patches_are_refused() {
     let of = |sizes, rates, padding| Operator::Patches { sizes, strides: [1, 1], rates, padding };
     let huge = usize::try_from(i64::MAX).unwrap();
     let same = PatchPadding::SameUpper;

@@ -78,7 +78,7 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
-    /// At least one index; some are negative. `None` if the size is 0.
+    /// Random indices, at least one; some are negative. `None` if the size is 0.
     fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
         let (count, size) = (1 + self.random.below(most), size as i64);
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
@@ -328,7 +328,7 @@ fn budgets() -> [Budget; 5] {
 }
 
 #[test]
-fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
+fn planned_models_agree_with_their_nodes_for_any_budget() {
     let (mut passes, mut in_tiles) = ([0; 5], [0; 5]);
     for seed in 0..3000 {
         let mut growing = Growing::new(seed);
@@ -343,14 +343,14 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
         if count == 0 {
             continue;
         }
-        let asked = [count - 1, usize::try_from(seed).unwrap() % count];
-        sketch.model.outputs = asked.map(|node| sketch.model.outputs[node].clone()).to_vec();
+        let sampled = [count - 1, usize::try_from(seed).unwrap() % count];
+        sketch.model.outputs = sampled.map(|node| sketch.model.outputs[node].clone()).to_vec();
         let (model, inputs) = (sketch.resolve().unwrap(), sketch.inputs());
         for (number, budget) in budgets().iter().enumerate() {
             let planned =
                 PlannedModel::within(model.clone(), budget, Device::new(Some(1))).unwrap();
             let outputs = planned.run(&inputs, &mut |_| ()).unwrap();
-            for (node, output) in asked.into_iter().zip(outputs) {
+            for (node, output) in sampled.into_iter().zip(outputs) {
                 let expected = nodes[node].1.constant().data;
                 assert!(output == expected, "seed {seed}, budget {number}: {planned}");
             }
@@ -365,7 +365,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
 }
 
 #[test]
-fn random_models_are_what_their_nodes_say_one_by_one() {
+fn random_models_agree_with_their_nodes() {
     let mut nodes = [0usize; 12];
     for seed in 0..4000 {
         let mut growing = Growing::new(seed);

@@ -35,7 +35,7 @@ fn expect_indices(resize: Operator, size: usize, indices: &[usize]) {
 }
 
 #[test]
-fn every_mode_of_coordinates_is_its_formula() {
+fn coordinate_modes_follow_their_formulas() {
     // Calculated by hand:
     let of = |coordinates, size: i64| resize(None, Some(&[size]), coordinates, Nearest::Floor);
     // (x + 0.5) / 2 - 0.5 = -0.25, 0.25, 0.75, ...
@@ -58,7 +58,7 @@ fn every_mode_of_coordinates_is_its_formula() {
 }
 
 #[test]
-fn every_nearest_mode_takes_its_side_of_a_half() {
+fn nearest_modes_round_halves_to_their_side() {
     // From 6 to 3: (x + 0.5) 2 - 0.5 = 0.5, 2.5, 4.5.
     let of = |nearest| resize(None, Some(&[3]), Coordinates::HalfPixel, nearest);
     expect_indices(of(Nearest::RoundPreferFloor), 6, &[0, 2, 4]);
@@ -73,7 +73,7 @@ fn every_nearest_mode_takes_its_side_of_a_half() {
 }
 
 #[test]
-fn scales_make_sizes_that_are_rounded_down() {
+fn sizes_from_scales_are_rounded_down() {
     let of = |scale: f64, coordinates| {
         resize(Some(&[scale]), None, coordinates, Nearest::RoundPreferFloor)
     };
@@ -92,7 +92,7 @@ fn scales_make_sizes_that_are_rounded_down() {
 }
 
 #[test]
-fn axes_are_those_that_are_listed() {
+fn only_the_listed_axes_are_resized() {
     let mut operator = half_pixel(&[2, 6]);
     let Operator::Resize { axes, .. } = &mut operator else { panic!() };
     *axes = Some(given(&[-1, 0]));
@@ -120,13 +120,13 @@ fn aspect_ratios_are_kept() {
 }
 
 #[test]
-fn a_part_may_lie_outside() {
+fn a_crop_may_reach_outside_the_data() {
     let of = |part: &[f64], outside| {
         let part = Floats::Given(part.to_vec());
         let coordinates = Coordinates::TfCropAndResize { part, outside };
         resize(None, Some(&[5]), coordinates, Nearest::RoundPreferFloor)
     };
-    // From 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
+    // The part is from 1 to 3 of 0 to 4, in steps of one half. 1.5 is rounded to 1.
     expect_indices(of(&[0.25, 0.75], 0.0), 5, &[1, 1, 2, 2, 3]);
     // The part runs backwards.
     expect_indices(of(&[1.0, 0.0], 0.0), 5, &[4, 3, 2, 1, 0]);
@@ -139,7 +139,7 @@ fn a_part_may_lie_outside() {
 }
 
 #[test]
-fn zeros_are_put_around_first() {
+fn data_is_padded_with_zeros_before_the_resize() {
     let mut operator = resize(None, Some(&[6]), Coordinates::Asymmetric, Nearest::Floor);
     let Operator::Resize { pads, .. } = &mut operator else { panic!() };
     *pads = [vec![0], vec![2]];
@@ -173,7 +173,7 @@ fn scales_and_sizes_are_read_from_inputs() {
 }
 
 #[test]
-fn what_is_no_resize_is_refused() {
+fn invalid_resizes_are_refused() {
     let scaled = |scale: f64| resize(Some(&[scale]), None, Coordinates::HalfPixel, Nearest::Floor);
     refuse(scaled(0.0), &[4], &[], "scale 0 is out of range: expected over 0");
     refuse(scaled(f64::NAN), &[4], &[], "scale NaN is out of range");
@@ -212,7 +212,7 @@ fn runs_are_as_long_as_they_can_be() {
 
 /// Integer factors and periodic indices need a single map, however large the axes are.
 #[test]
-fn what_repeats_itself_is_said_once() {
+fn periodic_resizes_are_one_small_map() {
     for (from, to) in [(1 << 20, 1 << 21), (1 << 21, 1 << 20), (1_000_000, 1_500_000)] {
         let mut sketch = Sketch::new(&[Tagged::counting(&[from], 0).constant()]);
         sketch.node(half_pixel(&[to]), &[0], 1);

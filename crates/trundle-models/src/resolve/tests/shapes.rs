@@ -61,7 +61,7 @@ fn squeezes_leave_out_axes_of_size_1() {
 }
 
 #[test]
-fn unsqueezes_count_in_the_output() {
+fn axes_of_unsqueeze_refer_to_the_output() {
     let unsqueeze = |axes: &[i64]| Operator::Unsqueeze { axes: given(axes) };
     expect_shape(unsqueeze(&[0]), &[2, 3], &[], &[1, 2, 3]);
     expect_shape(unsqueeze(&[-1, 1]), &[2, 3], &[], &[2, 1, 3, 1]);

@@ -165,7 +165,7 @@ impl Sketch {
     /// All must have type u64.
     pub(super) fn run(&self) -> Result<Vec<Tagged>> {
         let (model, inputs) = (self.resolve()?, self.inputs());
-        let asked = |output: &TensorId| {
+        let evaluated = |output: &TensorId| {
             let sizes = model.shape(*output).to_vec();
             Tagged::of(&sizes, |index| {
                 let (id, at) = followed(model.program(), *output, index);
@@ -173,7 +173,7 @@ impl Sketch {
                 u64::from_le_bytes(data[at * 8..at * 8 + 8].try_into().unwrap())
             })
         };
-        Ok(model.outputs().iter().map(asked).collect())
+        Ok(model.outputs().iter().map(evaluated).collect())
     }
 
     /// The constant that the last output is, or the error.

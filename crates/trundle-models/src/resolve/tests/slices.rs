@@ -144,7 +144,7 @@ fn expect_padded(
 }
 
 #[test]
-fn pads_surround_and_cut_off() {
+fn pads_extend_and_crop_the_data() {
     let within = |i: usize, before: usize, size: usize| i.checked_sub(before).filter(|j| *j < size);
     expect_padded(pad(&[1, 2], &[0, 1], None, Some(1)), &[2, 3], &[3, 6], |i| {
         Some(vec![within(i[0], 1, 2)?, within(i[1], 2, 3)?])
@@ -169,7 +169,7 @@ fn pads_surround_and_cut_off() {
 }
 
 #[test]
-fn what_pads_is_zero_unless_it_is_given() {
+fn the_pad_value_is_zero_by_default() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1], 5).constant()]);
     sketch.node(pad(&[1], &[1], None, None), &[0], 1);
     assert_eq!(sketch.run().unwrap()[0].tags, [0, 5, 0]);
@@ -197,7 +197,7 @@ fn expect_elements(begins: &[i64], ends: &[i64], mode: PadMode, size: usize, exp
 }
 
 #[test]
-fn pads_are_elements_of_what_is_kept() {
+fn pads_repeat_elements_of_the_cropped_data() {
     expect_elements(&[2], &[1], PadMode::Edge, 3, &[0, 0, 0, 1, 2, 2]);
     expect_elements(&[2], &[2], PadMode::Reflect, 3, &[2, 1, 0, 1, 2, 1, 0]);
     expect_elements(&[3], &[2], PadMode::Symmetric, 3, &[2, 1, 0, 0, 1, 2, 2, 1]);
@@ -208,7 +208,7 @@ fn pads_are_elements_of_what_is_kept() {
 }
 
 #[test]
-fn mixed_pads_are_those_of_the_text() {
+fn mixed_pads_agree_with_the_specification() {
     // The example of OpenVINO's Pad-12, whose elements begin with 1.
     let pad = |mode| {
         let mut sketch = Sketch::new(&[Tagged::counting(&[3, 4], 1).constant()]);
@@ -225,7 +225,7 @@ fn mixed_pads_are_those_of_the_text() {
 }
 
 #[test]
-fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
+fn pads_wider_than_a_mirror_are_refused_if_mirrored_once() {
     let pad = |pad: i64, mode, once| Operator::PadElements {
         pads: Pads::Both(given(&[pad, 0])),
         axes: None,

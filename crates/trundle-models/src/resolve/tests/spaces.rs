@@ -16,7 +16,7 @@ fn to_batch(block: &[i64], begins: &[i64], ends: &[i64]) -> Operator {
 }
 
 #[test]
-fn blocks_of_the_batch_spread_over_space() {
+fn batch_to_space_spreads_blocks() {
     // The specification's first example: 10 x 2, in blocks of 5, cropped by 2.
     let source = |i: &[usize]| {
         let at = i[1] + 2;
@@ -36,7 +36,7 @@ fn blocks_of_the_batch_spread_over_space() {
 }
 
 #[test]
-fn blocks_of_space_are_gathered_in_the_batch() {
+fn space_to_batch_gathers_blocks() {
     let source = |i: &[usize]| {
         let (block, batch) = (i[0] / 2, i[0] % 2);
         let side = [block / 12, block / 3 % 4, block % 3];
@@ -52,7 +52,7 @@ fn blocks_of_space_are_gathered_in_the_batch() {
 }
 
 #[test]
-fn one_undoes_the_other() {
+fn batch_to_space_undoes_space_to_batch() {
     let data = Tagged::counting(&[3, 5, 4], 1);
     let mut sketch = Sketch::new(&[data.constant()]);
     let (block, begins, ends) = ([1, 2, 3], [0, 0, 1], [0, 1, 1]);

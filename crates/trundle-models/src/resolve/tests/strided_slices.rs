@@ -78,7 +78,7 @@ const ROWS: &[SliceCase] = &[
 ];
 
 #[test]
-fn every_mask_means_what_openvino_makes_of_it() {
+fn masks_agree_with_openvino() {
     for (sizes, begin, end, strides, masks, to, tags) in ROWS {
         let mut sketch = Sketch::new(&[Tagged::counting(sizes, 100).constant()]);
         sketch.node(operator(begin, end, strides, *masks), &[0], 1);
@@ -100,7 +100,7 @@ fn strides_may_be_left_out() {
 }
 
 #[test]
-fn what_is_no_strided_slice_is_refused() {
+fn invalid_strided_slices_are_refused() {
     let none: [&[i64]; 5] = [&[]; 5];
     let shrinks: [&[i64]; 5] = [&[], &[], &[], &[0, 1], &[]];
     let ellipses: [&[i64]; 5] = [&[], &[], &[], &[], &[1, 1]];

@@ -17,7 +17,7 @@ fn message(sketch: &Sketch) -> String {
 }
 
 #[test]
-fn nodes_that_are_not_wired_are_refused() {
+fn nodes_with_invalid_inputs_or_outputs_are_refused() {
     let refused = |operator, inputs: &[usize], outputs, change: fn(&mut Model), says: &str| {
         let mut sketch = data();
         sketch.node(operator, inputs, outputs);
@@ -56,7 +56,7 @@ fn nodes_that_are_not_wired_are_refused() {
 }
 
 #[test]
-fn constants_hold_what_they_claim() {
+fn constants_must_match_their_shape_and_type() {
     let claims = |mut constant: crate::Constant, sizes: &[usize]| {
         constant.shape = Shape::new(sizes).unwrap();
         let mut sketch = Sketch::new(&[]);
@@ -79,7 +79,7 @@ fn constants_hold_what_they_claim() {
 
 /// A reshape to a high rank, and many transposes.
 #[test]
-fn ranks_that_multiply_are_bounded() {
+fn the_total_number_of_axes_is_bounded() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1], 0).constant()]);
     let sizes = vec![1; 5000];
     let mut value =
@@ -112,7 +112,7 @@ fn steps_to_lists_are_bounded() {
 }
 
 #[test]
-fn lists_that_are_claimed_are_bounded() {
+fn lengths_of_computed_lists_are_bounded() {
     let mut sketch = Sketch::new(&[i64s(&[], &[1])]);
     let tile = |repeats: &[i64]| Operator::Tile { repeats: given(repeats) };
     let list = sketch.node(tile(&[1 << 40]), &[0], 1)[0];
@@ -129,7 +129,7 @@ fn lists_that_are_claimed_are_bounded() {
 }
 
 #[test]
-fn what_is_long_is_cut_where_it_would_be_repeated() {
+fn long_names_and_lists_are_shortened() {
     let mut sketch = data();
     let parts = Parts::Sizes(given(&[1, 2]));
     sketch.node(Operator::Split { axis: given(&[1]), parts }, &[0], 2);
@@ -147,7 +147,7 @@ fn what_is_long_is_cut_where_it_would_be_repeated() {
 
 /// The deepest graph that a file can contain. Resolving it does not recurse.
 #[test]
-fn deep_graphs_need_no_stack() {
+fn deep_graphs_are_resolved_without_recursion() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[2], 0).constant(), i64s(&[1], &[1])]);
     let (mut value, mut list) = (0, 1);
     for _ in 0..100_000 {
@@ -188,7 +188,7 @@ fn given_shapes(sketch: &Sketch, shapes: &[&[usize]]) -> Result<(), String> {
 }
 
 #[test]
-fn shapes_fit_what_the_model_states() {
+fn given_shapes_must_fit_the_model() {
     let batch = || Dimension::Named("batch".into());
     let between = Dimension::Between { least: 2, most: Some(4) };
     let sketch = shaped(&[&[batch(), Dimension::Fixed(3)], &[between, batch(), Dimension::ANY]]);
@@ -214,7 +214,7 @@ fn shapes_fit_what_the_model_states() {
 }
 
 #[test]
-fn elements_fit_their_shape() {
+fn given_elements_must_fit_their_shape() {
     let sketch = data();
     let with = |data: &crate::Constant, sizes: [usize; 1]| {
         let given = [Given { shape: Shape::new(sizes).unwrap(), data: Some(&data.data) }];

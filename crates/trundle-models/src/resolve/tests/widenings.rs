@@ -16,7 +16,7 @@ fn widened(from: Constant, to: DType) -> Result<Constant, String> {
 }
 
 #[test]
-fn values_stay_what_they_are() {
+fn widening_keeps_values() {
     let f16s =
         |values: &[f64]| values.iter().flat_map(|v| f16::from_f64(*v).to_le_bytes()).collect();
     let bf16s =
@@ -59,7 +59,7 @@ fn values_stay_what_they_are() {
 
 /// For every value of every type of at most two bytes, an allowed widening gives the same number.
 #[test]
-fn what_is_allowed_is_exact() {
+fn allowed_widenings_are_exact() {
     let mut allowed = 0;
     for &from in DType::NAMED {
         let (count, bytes): (usize, Vec<u8>) = match (from.packing(), from.width()) {
@@ -96,7 +96,7 @@ fn what_is_allowed_is_exact() {
 }
 
 #[test]
-fn what_is_not_exact_is_refused() {
+fn inexact_widenings_are_refused() {
     for (from, to) in [
         (DType::F32, DType::F16),
         (DType::F16, DType::BF16),

@@ -11,7 +11,7 @@ use super::super::names::{Axis, AxisNames};
 use super::super::{NumbersFile, Unfilled};
 use crate::Chain;
 
-/// Separated by spaces; `-` is an unnamed axis.
+/// Parses names separated by spaces; `-` is an unnamed axis.
 fn names(written: &str) -> AxisNames {
     let name = |word: &str| (word != "-").then(|| word.to_owned());
     AxisNames::of(&written.split_whitespace().map(name).collect::<Vec<_>>())
@@ -21,7 +21,7 @@ fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
     Arc::new(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
+fn parse_and_print(text: &str, names: &mut AxisNames) -> Result<String, String> {
     let mut read = BTreeSet::new();
     let numbers = |_: &Unfilled, file: &str| {
         assert!(read.insert(file.to_owned()), "{file} is read once");
@@ -36,7 +36,7 @@ fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
 }
 
 #[test]
-fn names_become_numbers_as_the_table_says() {
+fn names_become_numbers_as_in_the_table() {
     let mut among = Arc::default();
     let lines = include_str!("names.txt").lines();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -47,7 +47,7 @@ fn names_become_numbers_as_the_table_says() {
         let columns: Vec<&str> = line.split(';').map(str::trim).collect();
         let [axes, text, expected] = columns[..] else { panic!("{line}") };
         let known = if axes == "?" { AxisNames::unknown() } else { names(axes) };
-        let got = said(text, &mut known.among(&among));
+        let got = parse_and_print(text, &mut known.among(&among));
         match (expected.strip_prefix("refused: "), got) {
             (None, got) => assert_eq!(got.as_deref(), Ok(expected), "{line}"),
             (Some(part), got) => {
@@ -60,7 +60,8 @@ fn names_become_numbers_as_the_table_says() {
 
 #[test]
 fn a_name_without_a_file_is_refused_with_a_suggestion() {
-    let error = said("flip(0) | roll(shift=1, dim=lon)", &mut AxisNames::unknown()).unwrap_err();
+    let error =
+        parse_and_print("flip(0) | roll(shift=1, dim=lon)", &mut AxisNames::unknown()).unwrap_err();
     assert_eq!(
         error,
         "no axis is called \"lon\"\n  flip(0) | roll(shift=1, dim=lon)\n                              ^^^\n  \
@@ -69,9 +70,13 @@ fn a_name_without_a_file_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn before_the_file_is_known_every_name_is_taken() {
-    assert!(said("flip(dims=[a, b]) | roll(shift=1, dim=c)", &mut AxisNames::any()).is_ok());
-    assert!(said("flip(dims=[a, b]) | roll(shift=x, dim=c)", &mut AxisNames::any()).is_err());
+fn any_name_is_accepted_before_the_file_is_known() {
+    assert!(
+        parse_and_print("flip(dims=[a, b]) | roll(shift=1, dim=c)", &mut AxisNames::any()).is_ok()
+    );
+    assert!(
+        parse_and_print("flip(dims=[a, b]) | roll(shift=x, dim=c)", &mut AxisNames::any()).is_err()
+    );
 }
 
 const AXES: [(&str, usize); 3] = [("a", 2), ("b", 3), ("c", 4)];
@@ -103,7 +108,7 @@ proptest! {
     /// Law: an array with some of the axes moves like an array with all axes that is constant along the missing
     /// ones.
     #[test]
-    fn an_array_of_fewer_axes_moves_as_one_of_all(
+    fn an_array_with_fewer_axes_moves_like_one_with_all(
         stages in proptest::collection::vec(
             (0..3usize, proptest::sample::subsequence(vec![0, 1, 2], 1..=3), -5..6i64),
             1..5,
@@ -112,8 +117,8 @@ proptest! {
     ) {
         let (mut order, mut texts) = (vec![0, 1, 2], Vec::new());
         for (kind, chosen, shift) in stages {
-            let (text, behind) = stage(kind, &chosen, shift, &order);
-            order = behind;
+            let (text, next_order) = stage(kind, &chosen, shift, &order);
+            order = next_order;
             texts.push(text);
         }
         let text = texts.join(" | ");
@@ -151,7 +156,7 @@ fn names_follow_their_axes() {
         let named: Vec<_> =
             (0..chain.shape.len()).map(|axis| Some(format!("axis{axis}"))).collect();
         let mut names = AxisNames::of(&named);
-        prop_assert!(said(&op.to_string(), &mut names).is_ok(), "{}", op);
+        prop_assert!(parse_and_print(&op.to_string(), &mut names).is_ok(), "{}", op);
         let map = op.index_map(&Shape::new(chain.shape.clone()).unwrap()).unwrap();
         let (rank, rest) = (map.out_shape().rank(), names.rest());
         prop_assert!(rest.is_some() || names.axes.len() == rank, "{}: {}", op, names);

@@ -60,7 +60,7 @@ fn an_axis_may_have_the_name_of_a_stage() {
 }
 
 #[test]
-fn a_pattern_prints_with_the_names_it_has() {
+fn a_pattern_prints_with_its_names() {
     for (text, printed) in [
         (
             " b ( h p1 )(w p2) c→b (h w) (p1 p2 c),p1=16 , p2 = 8 ",
@@ -77,13 +77,13 @@ fn a_pattern_prints_with_the_names_it_has() {
 
 proptest! {
     #[test]
-    fn a_random_pattern_is_read_as_it_is_written(pattern in patterns()) {
+    fn random_patterns_are_parsed(pattern in patterns()) {
         prop_assert_eq!(ops(&pattern.text()), [pattern.rearrange().into_op()]);
     }
 }
 
 #[test]
-fn a_pattern_by_itself_tells_its_sides_in_one_form() {
+fn a_parsed_pattern_has_normalized_sides() {
     let sides = |text: &str| {
         let AxisPattern { left, right, sizes } =
             AxisPattern::parse(text).unwrap_or_else(|error| panic!("{error}"));
@@ -102,7 +102,7 @@ fn a_pattern_by_itself_tells_its_sides_in_one_form() {
 }
 
 #[test]
-fn a_call_or_a_second_stage_is_no_pattern_by_itself() {
+fn calls_and_second_stages_are_not_patterns() {
     let table = [
         ("flip(0)", "a call instead of an axis pattern", 0..7),
         (" reverse(1, \"a -> b\")", "a call instead of an axis pattern", 1..21),
