@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_the_same_if_all_bytes_are() {
+    fn chunks_are_equal_if_all_bytes_are_equal() {
         let long: Vec<u8> = (0..3 * COMPARED_BYTES).map(|at| (at % 251) as u8).collect();
         let mut other = long.clone();
         *other.last_mut().unwrap() ^= 1;
