@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_taken_where_they_can_be_undone() {
+    fn only_filters_that_can_be_undone_are_taken() {
         let delta = |dtype: &str| json!({"id": "delta", "dtype": dtype, "astype": dtype});
         let of_v3 = |name: &str, configuration: Value| json!({"name": name, "configuration": configuration});
         let bytes = || of_v3("bytes", json!({"endian": "little"}));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_added_up() {
+    fn delta_filters_are_undone() {
         let undone = |kind: &str, bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
             Filters { codecs: Vec::new(), delta: Some(kind.to_owned()) }.undo(&mut bytes);
