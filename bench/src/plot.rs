@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_a_device_names_it() {
+    fn a_picture_names_its_device() {
         let (by, name) = ("wgpu".to_owned(), "some, emulated".to_owned());
         let device = Some(DeviceRecord { by, name, emulated: true });
         let svg = Record { device, threads: None, ..record(&[0.5]) }.svg();

@@ -283,7 +283,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn other_descriptions_are_refused_with_what_was_found() {
+    fn other_type_descriptions_are_refused_with_the_reason() {
         let short = [
             "''", "'<'", "'<f'", "'<f3'", "'<i16'", "'f04x'", "'|b2'", "'<f4 '", "' <f4'", "'?'",
             "'<U-1'", "'<M4'", "'<M8[s'", "'<M8s'", "'<f4[s]'", "'|T16'", "'é4'", "'<f+4'",

@@ -418,7 +418,7 @@ fn a_dataset_named_like_an_axis_changes_no_other_dataset() {
 
 #[test]
 fn an_unlimited_axis_can_be_shorter_than_its_dimension() {
-    // For each dataset: its path, its length, that of its dimension, and whether it is unlimited.
+    // For each dataset: its path, its length, the length of its dimension, and whether it is unlimited.
     type Case<'a> = &'a [(&'a str, u64, u64, bool)];
     let cases: [(Case<'_>, &[u64]); 10] = [
         (&[("time", 4, 0, true), ("x", 2, 4, true)], &[0, 4]),

@@ -188,14 +188,14 @@ fn memory_accesses_match_the_docs_and_their_limits() {
         rows.push(format!("| {} | {counted}", case.name));
         println!("{}", rows[rows.len() - 1]);
         let counts = counted.counts;
-        for (what, count, most) in [
+        for (metric, count, most) in [
             ("sectors read", counted.sectors(counts.read.sectors), most.read),
             ("sectors written", counted.sectors(counts.written.sectors), most.written),
             ("wavefronts written", conflicts(counts.shared_written), most.conflicts),
             ("wavefronts read", conflicts(counts.shared_read), most.conflicts),
             ("requests for tables", counted.per_kib(counts.numbers.requests), most.numbers),
         ] {
-            assert!(count < most + 0.005, "{}: {what}: {count:.2} of {most}", case.name);
+            assert!(count < most + 0.005, "{}: {metric}: {count:.2} of {most}", case.name);
         }
     }
     let missing: Vec<_> = rows.iter().filter(|row| !docs.contains(&***row)).collect();

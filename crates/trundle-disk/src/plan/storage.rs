@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_round_does_not_count() {
+    fn one_outlier_does_not_change_the_median() {
         assert_eq!(median(vec![1e-3, 900.0, 2e-3]), 2e-3);
         assert_eq!(median(vec![1e-3, 1e-9, 2e-3]), 1e-3);
     }

@@ -153,7 +153,7 @@ fn headers_of_python_2_are_read() {
 }
 
 #[test]
-fn headers_that_break_the_rules_are_refused_with_what_was_found() {
+fn wrong_headers_are_refused_with_the_reason() {
     for (bytes, message) in [
         (vec![], "truncated: the beginning should have 8 bytes, but has 0"),
         (
@@ -343,7 +343,7 @@ fn a_header_that_is_too_long_to_read_back_is_not_written() {
 }
 
 #[test]
-fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
+fn wrong_counts_and_sizes_of_tensors_are_refused() {
     let (element, shape) = (StoredDType::new(DType::F32), Shape::new([2]).unwrap());
     let tensor = |bytes| NamedTensor { name: "x", element: &element, shape: &shape, bytes };
     for (tensors, message) in [

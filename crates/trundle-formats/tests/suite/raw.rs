@@ -77,7 +77,7 @@ fn every_type_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn in_npy_packed_elements_are_a_row_of_bytes() {
+fn packed_elements_become_a_row_of_bytes_in_npy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     for (dtype, bytes) in [(DType::I4, 8), (DType::U3, 6), (DType::U1, 2)] {

@@ -107,7 +107,7 @@ fn every_type_keeps_its_bits_in_npy() {
 }
 
 #[test]
-fn six_bit_elements_are_one_stream_from_the_lowest_bit() {
+fn six_bit_elements_are_packed_from_the_lowest_bit() {
     let header = open(file(&stating("F6_E3M2", "[4]", "[0,3]"), 3)).unwrap().headers()[0].clone();
     let packing = header.element.width().packing().unwrap();
     assert_eq!((packing.bits(), packing.order()), (6, BitOrder::LowFirst));
@@ -175,7 +175,7 @@ fn a_file_can_have_no_tensors() {
 }
 
 #[test]
-fn malformed_headers_are_refused_with_what_was_found() {
+fn malformed_headers_are_refused_with_the_reason() {
     let listed = pairs_of(include_str!("cases/safetensors-headers.txt"));
     let begins = [("", "it is empty"), (" {}", "it begins with \" \", expected \"{\"")];
     for (header, expected) in begins.into_iter().chain(listed) {

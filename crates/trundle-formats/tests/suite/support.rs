@@ -90,7 +90,7 @@ pub(crate) fn named(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Err
     Ok(names.into_iter().zip(read(file)?).collect())
 }
 
-/// Checks that a file is refused wherever it ends too early.
+/// Checks that a file is refused if it is truncated at any byte.
 pub(crate) fn check_truncated(format: &'static Format, whole: &[u8]) {
     for end in 0..whole.len() {
         let message = refusal(format, whole[..end].to_vec());
