@@ -21,7 +21,7 @@ fn with<'a>(others: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The required lines with the line of `field` removed or replaced by `other`.
-fn instead<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
+fn lines_with<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
     let kept = LINES.into_iter().filter(|line| !line.starts_with(field));
     kept.chain([other].into_iter().filter(|other| !other.is_empty())).collect()
 }
