@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_on_a_device_is_a_fraction_of_the_copy_there() {
+    fn a_case_on_a_device_is_compared_with_a_copy_on_it() {
         let device =
             DeviceRecord { by: "wgpu".to_owned(), name: "some".to_owned(), emulated: true };
         let record = run_on(device.clone(), &suites(), 3, &mut |case| {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_named() {
+    fn an_error_names_the_failing_case() {
         let case = &suites()[0].cases[0];
         let mut failing = |_| Err(trundle::Error::Stopped);
         let failed = in_turn(case, 1, String::new(), &mut failing, &mut slept(0)).unwrap_err();

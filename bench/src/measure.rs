@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
+    fn a_case_is_timed_with_a_copy_and_with_other_operators() {
         let record = measured(&case(TimedCall::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
         // Other programs may change the fractions of such a short call.
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_repeated_and_what_is_long_is_not() {
+    fn short_calls_are_repeated_and_long_ones_are_not() {
         let each =
             |nanoseconds| move |times: usize| Ok(Duration::from_nanos(nanoseconds) * times as u32);
         let times = repetitions(each(100)).unwrap();

@@ -192,17 +192,17 @@ mod tests {
     }
 
     #[test]
-    fn every_case_that_is_held_against_a_copy_has_a_dot() {
+    fn every_case_compared_with_a_copy_has_a_dot() {
         let svg = record(&[0.2, 0.5, 1.5]).svg();
         let dots = svg.matches("class=\"dot\"").count();
-        assert_eq!(dots, 3 + 1, "those of the cases and of the legend");
+        assert_eq!(dots, 3 + 1, "one for each case and one in the legend");
         assert!(svg.contains(">some<") && !svg.contains(">timed<"));
         assert!(svg.contains("A&amp;B &lt;C&gt;, ") && svg.contains("; 1 thread<"));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     }
 
     #[test]
-    fn a_picture_of_a_device_names_it() {
+    fn a_picture_names_its_device() {
         let (by, name) = ("wgpu".to_owned(), "some, emulated".to_owned());
         let device = Some(DeviceRecord { by, name, emulated: true });
         let svg = Record { device, threads: None, ..record(&[0.5]) }.svg();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_stand_beside_each_other_while_there_is_room() {
+    fn dots_do_not_overlap() {
         let record = record(&[0.5, 0.501, 0.502, 0.503, 0.504, 0.9]);
         let dots = dots(&record.suites[0].cases);
         for (number, (_, (x, y))) in dots.iter().enumerate() {

@@ -211,7 +211,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_record_reads_back() {
+    fn a_record_is_read_back() {
         let cases = vec![case(0.25, None, None), case(0.5, Some(1.01), Some(150.0))];
         let bars = Bars { mean: Some(0.9), least: None };
         let machine = MachineRecord::detect();
@@ -225,7 +225,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_suite_is_summed_up_by_what_its_cases_are_held_against() {
+    fn a_suite_is_summarised_by_its_kind_of_comparison() {
         let of_copy = suite(Bars::default(), vec![case(0.25, None, None), case(1.0, None, None)]);
         assert_eq!((of_copy.mean, of_copy.least), (0.5, 0.25));
         let of_single = suite(Bars::default(), vec![case(0.25, Some(0.9), None)]);
@@ -233,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_promise_is_a_mean_a_least_or_a_time() {
+    fn a_promise_is_a_mean_a_minimum_or_a_time() {
         let kept = |mean, least, most_ns| {
             let cases = vec![case(0.5, None, most_ns), case(0.5, None, None)];
             suite(Bars { mean, least }, cases).keeps_promises()

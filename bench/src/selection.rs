@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_looked_for_in_suites_names_types_and_sizes() {
+    fn words_are_searched_in_suites_names_types_and_sizes() {
         let swin = "rolls/Swin by (-3,-3) f32 64x56x56x288\n";
         for word in ["swin by", "x56x288", "rolls/swin"] {
             assert!(selected(&[word]).unwrap().contains(swin), "{word}");

@@ -74,7 +74,7 @@ mod tests {
     use crate::case::Against;
 
     #[test]
-    fn cases_are_distinct_and_one_pass_over_more_than_caches_hold() {
+    fn cases_are_distinct_single_passes_of_suitable_size() {
         let mut labels = BTreeSet::new();
         // One loop, because making the chains takes seconds.
         for suite in all() {

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_made_once_unless_it_is_wrong() {
+    fn a_value_is_made_once_while_it_is_valid() {
         static PLACE: ForkSafe<usize> = ForkSafe::empty();
         let made = AtomicUsize::new(0);
         let get = |wanted: usize| {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_at_once_share_one_value() {
+    fn concurrent_threads_share_one_value() {
         static PLACE: ForkSafe<usize> = ForkSafe::empty();
         // All threads create a value before one is stored.
         let all_make = Barrier::new(8);

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_buffer_is_advised_and_a_small_one_is_not() {
+    fn large_pages_are_requested_for_large_buffers_only() {
         let advised = |bytes: usize| {
             let mut buffer: Vec<u8> = Vec::with_capacity(bytes);
             prefer_large_pages(buffer.spare_capacity_mut());

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_forced_by_its_name_where_the_machine_has_it() {
+    fn an_available_instruction_set_is_selected_by_name() {
         for simd in Simd::available() {
             assert_eq!(simd_of(&format!(" {simd} ")), Ok(Some(simd)));
         }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_is_what_the_elements_reach() {
+    fn the_buffer_spans_exactly_the_elements() {
         let numbers: Vec<i32> = (0..20).collect();
         for (sizes, strides, at) in [
             (&[2, 3][..], &[10, -2][..], 4),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_is_refused() {
+    fn strides_of_impossible_views_are_refused() {
         let mut number = 0u64;
         let far = isize::MAX / 8;
         for (sizes, strides) in [(&[2][..], &[isize::MAX][..]), (&[2], &[far]), (&[3], &[-far])] {

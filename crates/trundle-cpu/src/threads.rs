@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_at_once_each_get_their_tasks_done() {
+    fn concurrent_callers_each_get_their_tasks_done() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -262,15 +262,15 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
+    fn a_panic_reaches_the_caller_and_the_pool_still_works() {
         let panics = catch_unwind(|| for_each_task(2, 64, &|task| assert!(task != 33)));
         assert!(panics.is_err());
         every_task_runs_once();
     }
 
     #[test]
-    fn panics_on_every_thread_end_with_their_job() {
-        // A pool of its own. Both tasks wait for each other, so that the caller and a helper both panic.
+    fn panics_on_every_thread_end_the_job() {
+        // A separate pool. Both tasks wait for each other, so that the caller and a helper both panic.
         let pool: &Pool = Box::leak(Box::default());
         let arrived = AtomicUsize::new(0);
         let panics = catch_unwind(|| {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_joins_a_job_that_has_ended() {
+    fn no_thread_joins_a_finished_job() {
         let pool: &Pool = Box::leak(Box::default());
         for _ in 0..100 {
             // The caller often finishes before the helpers wake up, so its stack frame no longer exists.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_have_tasks_of_its_own() {
+    fn a_task_can_run_nested_tasks() {
         let sum = AtomicUsize::new(0);
         for_each_task(3, 20, &|_| {
             for_each_task(3, 20, &|task| {

@@ -1,4 +1,4 @@
-//! Large buffers return to the system when they are freed. A program of its own, because the setting applies to the
+//! Large buffers return to the system when they are freed. A separate program, because the setting applies to the
 //! process.
 #![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -13,7 +13,7 @@ fn resident() -> usize {
 }
 
 #[test]
-fn large_buffers_are_given_back() {
+fn freed_large_buffers_return_to_the_system() {
     give_freed_memory_back();
     let before = resident();
     for _ in 0..3 {

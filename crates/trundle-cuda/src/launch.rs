@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_of_more_entries_than_kernels_count_are_refused() {
+    fn tables_with_too_many_entries_are_refused() {
         let shape = Shape::new([40, 50]).unwrap();
         let layout = Layout::row_major(&shape, 4).unwrap();
         let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();

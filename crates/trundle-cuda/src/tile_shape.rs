@@ -38,13 +38,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is_shaped(unit: usize, count: usize, steps: [usize; 2], expected: [usize; 2]) {
+    fn check_shape(unit: usize, count: usize, steps: [usize; 2], expected: [usize; 2]) {
         let TileShape { across, along } = TileShape::of(unit, count, steps[0], steps[1]);
         assert_eq!([across, along], expected, "{count} units of {unit} bytes, {steps:?} steps");
     }
 
     #[test]
-    fn tiles_are_as_square_as_they_can_be() {
+    fn tiles_are_as_square_as_possible() {
         for (unit, count, expected) in [
             (1, 1, [128, 128]),
             (2, 1, [64, 128]),
@@ -55,21 +55,21 @@ mod tests {
             (16, 1, [32, 32]),
             (4, 4, [32, 32]),
         ] {
-            is_shaped(unit, count, [5000, 5000], expected);
+            check_shape(unit, count, [5000, 5000], expected);
         }
     }
 
     #[test]
-    fn where_one_side_is_short_the_other_one_is_long() {
-        is_shaped(4, 1, [5000, 17], [128, 32]);
-        is_shaped(4, 1, [17, 5000], [32, 128]);
-        is_shaped(4, 1, [1, 5000], [16, 256]);
-        is_shaped(4, 1, [5000, 1], [256, 16]);
-        is_shaped(1, 1, [5000, 16], [1024, 16]);
-        is_shaped(1, 1, [16, 5000], [16, 1024]);
-        is_shaped(2, 1, [16, 5000], [16, 512]);
-        is_shaped(16, 1, [4, 5000], [4, 256]);
-        is_shaped(4, 3, [4, 5000], [16, 64]);
-        is_shaped(4, 1, [20, 20], [32, 128]);
+    fn a_short_side_makes_the_other_side_long() {
+        check_shape(4, 1, [5000, 17], [128, 32]);
+        check_shape(4, 1, [17, 5000], [32, 128]);
+        check_shape(4, 1, [1, 5000], [16, 256]);
+        check_shape(4, 1, [5000, 1], [256, 16]);
+        check_shape(1, 1, [5000, 16], [1024, 16]);
+        check_shape(1, 1, [16, 5000], [16, 1024]);
+        check_shape(2, 1, [16, 5000], [16, 512]);
+        check_shape(16, 1, [4, 5000], [4, 256]);
+        check_shape(4, 3, [4, 5000], [16, 64]);
+        check_shape(4, 1, [20, 20], [32, 128]);
     }
 }

@@ -1,4 +1,4 @@
-//! Tests that a movement never allocates more memory than it may.
+//! Tests that a movement never allocates more memory than its limit.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,38 +19,38 @@ use trundle_testing::everything;
 /// Wraps the system's allocator, and counts the current and the maximum bytes.
 struct Counting;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static CURRENT: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-fn more(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    MOST.fetch_max(now, Ordering::Relaxed);
+fn count_allocation(bytes: usize) {
+    let now = CURRENT.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(now, Ordering::Relaxed);
 }
 
 // SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: AllocLayout) -> *mut u8 {
-        more(memory.size());
+        count_allocation(memory.size());
         // SAFETY: by the caller of this `GlobalAlloc` function: `memory` has a nonzero size.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn alloc_zeroed(&self, memory: AllocLayout) -> *mut u8 {
-        more(memory.size());
+        count_allocation(memory.size());
         // SAFETY: by the caller: `memory` has a nonzero size.
         unsafe { System.alloc_zeroed(memory) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, memory: AllocLayout, size: usize) -> *mut u8 {
-        more(size.saturating_sub(memory.size()));
-        NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
+        count_allocation(size.saturating_sub(memory.size()));
+        CURRENT.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
         // SAFETY: by the caller: `pointer` is of `System`, which allocates every block, with the layout `memory`, and
         // `size` is nonzero and valid.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: AllocLayout) {
-        NOW.fetch_sub(memory.size(), Ordering::Relaxed);
+        CURRENT.fetch_sub(memory.size(), Ordering::Relaxed);
         // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`.
         unsafe { System.dealloc(pointer, memory) };
     }
@@ -60,11 +60,11 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Returns the result of `call`, and the most bytes that were allocated at the same time during it.
-fn most<T>(call: impl FnOnce() -> T) -> (T, usize) {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
+fn peak_of<T>(call: impl FnOnce() -> T) -> (T, usize) {
+    let before = CURRENT.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
     let result = call();
-    (result, MOST.load(Ordering::Relaxed) - before)
+    (result, PEAK.load(Ordering::Relaxed) - before)
 }
 
 struct Case {
@@ -187,7 +187,7 @@ fn moved(
         .collect();
     let format = Format::of(to).unwrap();
     let options = RunOptions { overwrite: true, verify, resume: false };
-    let ((passes, tiles), bytes) = most(|| {
+    let ((passes, tiles), bytes) = peak_of(|| {
         let job = Job::new(&[&file], &wanted, format, &[], &planning).unwrap();
         let passes = job.tensors().iter().map(TensorJob::passes).max();
         let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
@@ -209,7 +209,7 @@ fn moved(
 }
 
 #[test]
-fn no_movement_takes_more_memory_than_it_may() {
+fn no_movement_exceeds_its_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
@@ -225,8 +225,8 @@ fn no_movement_takes_more_memory_than_it_may() {
         let source = read_tensor(&from, &hint(&from, &element, &shape), 0);
         let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
         for (io_plan, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
-            let is_dealt = all || io_plan == number / 2 % 2;
-            if max_bytes <= case.too_little || !is_dealt {
+            let is_chosen = all || io_plan == number / 2 % 2;
+            if max_bytes <= case.too_little || !is_chosen {
                 continue;
             }
             let storage = [Storage::SSD, Storage::HDD][(number / 2 + io_plan) % 2];
@@ -239,13 +239,13 @@ fn no_movement_takes_more_memory_than_it_may() {
         for sizes in
             [[1 << 20, 1 << 20], [1, 1 << 40], [1 << 40, 1], [1 << 18, 1 << 18], [1 << 15, 1 << 16]]
         {
-            planned(&folder.path().join("hole.bin"), &sizes, max_bytes);
+            check_planning(&folder.path().join("hole.bin"), &sizes, max_bytes);
         }
     }
 }
 
 /// Checks that planning takes a moment and at most `max_bytes`, and that movements are refused only for lack of memory.
-fn planned(path: &Path, sizes: &[usize], max_bytes: usize) {
+fn check_planning(path: &Path, sizes: &[usize], max_bytes: usize) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();
     let file = TensorFile::open_as(path, &hint(path, &element, &shape)).unwrap();
@@ -256,7 +256,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: usize) {
             let options = PlanOptions { row_major: true, ..planning(max_bytes, storage) };
             let format = Format::of(path).unwrap();
             let begin = Instant::now();
-            let (job, bytes) = most(|| Job::new(&[&file], &wanted, format, &[], &options));
+            let (job, bytes) = peak_of(|| Job::new(&[&file], &wanted, format, &[], &options));
             let refused = job.map_or_else(|error| error.to_string(), |_| String::new());
             let label = format!("{text} of {sizes:?} with {max_bytes}: {bytes} bytes, {refused}");
             assert!(bytes <= max_bytes, "{label}");

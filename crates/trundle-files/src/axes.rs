@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn space_makes_no_difference_and_sizes_only_where_both_give_them() {
+    fn axes_agree_despite_spaces_and_missing_sizes() {
         let agree = |one: &str, other: &str| {
             let (one, other) = (Axes::of_text(one), Axes::of_text(other));
             assert_eq!(one.agree_with(&other), other.agree_with(&one));
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn axes_print_as_they_are_read() {
+    fn axes_are_printed_as_they_were_parsed() {
         let axes = Axes::new("h (p q c)", &[("q".to_owned(), 3), ("p".to_owned(), 2)]);
         assert_eq!(axes.to_string(), "h (p q c), p=2, q=3");
         assert_eq!(Axes::of_text(&axes.to_string()), axes);
     }
 
     #[test]
-    fn a_record_keeps_its_place_among_the_metadata() {
+    fn a_record_keeps_its_position_in_the_metadata() {
         let metadata = [pair("a", "1"), pair(KEY, r#"{"x":"o i"}"#), pair("b", "2")];
         let mut record = Record::of(&metadata).unwrap();
         assert_eq!(record.axes("x"), Some(Axes::of_text("o i")));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn invalid_records_are_refused() {
         for text in ["", "o i", "[]", r#"{"x":1}"#, r#"{"x":"o i"} y"#] {
             let error = Record::of(&[pair(KEY, text)]).unwrap_err();
             assert!(error.starts_with("metadata \"trundle.axes\" is not a JSON object"), "{error}");

@@ -124,8 +124,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_as_exactly_as_they_are_known() {
-        let said = [0.2, 1.0, 12.8, 89.4, 238.9, 5000.0, 9000.0].map(duration);
+    fn durations_are_rounded_to_their_precision() {
+        let found = [0.2, 1.0, 12.8, 89.4, 238.9, 5000.0, 9000.0].map(duration);
         let expected = [
             "",
             "about 1 s",
@@ -135,6 +135,6 @@ mod tests {
             "about 83 minutes",
             "about 2.5 hours",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(found, expected);
     }
 }

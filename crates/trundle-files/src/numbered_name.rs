@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_in_their_place_and_sort_as_they_count() {
+    fn numbers_replace_the_placeholder_and_sort_in_order() {
         assert_eq!(names("part-{}.npy", 2), ["part-0.npy", "part-1.npy"]);
         assert_eq!(names("{}", 1), ["0"]);
         let many = names("a/b-{}.npz", 101);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_one_place_is_refused_with_one() {
+    fn names_without_one_placeholder_are_refused_with_a_hint() {
         let refusal = |path: &str| numbered(Path::new(path), 3).unwrap_err().to_string();
         let like = |path: &str, like: &str| {
             let expected =

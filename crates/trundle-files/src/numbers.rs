@@ -164,8 +164,8 @@ mod tests {
         }
         assert_eq!(threads("4096"), Ok(4096));
         for wrong in ["4097", "100000", "18446744073709551615"] {
-            let said = format!("at most 4096 threads can be used, got {wrong}");
-            assert_eq!(threads(wrong), Err(said));
+            let message = format!("at most 4096 threads can be used, got {wrong}");
+            assert_eq!(threads(wrong), Err(message));
         }
         assert!(threads("0").is_err() && memory("").is_err());
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_memory_is_said_with_what_may_be_meant() {
+    fn wrong_memory_sizes_are_refused_with_a_suggestion() {
         for (text, expected) in [
             ("1.5G", "\"1.5\" is not a whole number; use 1536M"),
             ("1.5K", "\"1.5\" is not a whole number"),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_name_whole_names_dots_and_slashes_too() {
+    fn patterns_match_whole_names_with_dots_and_slashes() {
         let table = [
             ("conv*.weight", "conv1.weight", true),
             ("conv*.weight", "conv.weight", true),

@@ -52,10 +52,11 @@ fn refusal(request: Request) -> Failure {
 #[test]
 fn chunks_that_are_copied_keep_their_sizes() {
     let folder = TempDir::new().unwrap();
-    let mut asked = request(&[&input(&folder)], chain("flip(0)"), &folder.path().join("out.zarr"));
-    asked.output.metadata_only = true;
-    asked.output.chunks = Some("1,1".parse().unwrap());
-    assert!(refusal(asked).to_string().contains("cannot be chosen"));
+    let mut request =
+        request(&[&input(&folder)], chain("flip(0)"), &folder.path().join("out.zarr"));
+    request.output.metadata_only = true;
+    request.output.chunks = Some("1,1".parse().unwrap());
+    assert!(refusal(request).to_string().contains("cannot be chosen"));
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn every_kind_of_work_runs() {
 }
 
 #[test]
-fn a_plan_is_told_without_an_output() {
+fn a_plan_is_reported_without_an_output() {
     let folder = TempDir::new().unwrap();
     let input = input(&folder);
     let decided = decide(Request::new(vec![input], chain("flip(axes=[1])"))).unwrap();
@@ -123,7 +124,7 @@ fn hints_name_settings() {
 }
 
 #[test]
-fn calls_that_no_command_makes_are_refused() {
+fn wrong_calls_and_wrong_inputs_are_refused() {
     let folder = TempDir::new().unwrap();
     let input = input(&folder);
     for (operator, count) in [("rol", 2), ("roll", 1), ("concat", 2)] {
@@ -150,9 +151,9 @@ fn calls_that_no_command_makes_are_refused() {
 fn a_plan_of_tasks_stores_the_request() {
     let folder = TempDir::new().unwrap();
     let (input, output) = (input(&folder), folder.path().join("out.npy"));
-    let mut asked = request(&[&input], chain("flip(axes=[1])"), &output);
-    asked.resources = Resources::new(Some(2), None, None);
-    let decided = decide(asked).unwrap();
+    let mut request = request(&[&input], chain("flip(axes=[1])"), &output);
+    request.resources = Resources::new(Some(2), None, None);
+    let decided = decide(request).unwrap();
     let text = decided.begin_tasks(PathBuf::new(), None, |plan| plan.text()).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["trundle_tasks"], 2);
@@ -171,13 +172,13 @@ fn a_plan_of_tasks_stores_the_request() {
 
 /// Changes the stored chunk of the output when it is about to be verified.
 #[cfg(feature = "zarr")]
-struct Meddler<'a> {
+struct PhaseHook<'a> {
     folder: &'a Path,
-    meddle: fn(&Path),
+    hook: fn(&Path),
 }
 
 #[cfg(feature = "zarr")]
-impl Observer for Meddler<'_> {
+impl Observer for PhaseHook<'_> {
     fn phase(&self, name: &str, _: u64) {
         if name == "verifying" {
             let folders = fs::read_dir(self.folder).unwrap().map(|entry| entry.unwrap().path());
@@ -185,7 +186,7 @@ impl Observer for Meddler<'_> {
             let mut chunks = written.map(|path| path.join("s/c/0")).filter(|path| path.exists());
             // The other tensor is verified before the chunk is written.
             if let Some(chunk) = chunks.next() {
-                (self.meddle)(&chunk);
+                (self.hook)(&chunk);
             }
         }
     }
@@ -195,7 +196,7 @@ impl Observer for Meddler<'_> {
 
 #[cfg(feature = "zarr")]
 #[test]
-fn a_stored_chunk_that_is_copied_wrongly_is_found() {
+fn a_wrongly_copied_encoded_chunk_is_detected() {
     let array = |dtype: &str, codec: &str, fill: Value| {
         json!({
             "zarr_format": 3, "node_type": "array", "shape": [2], "data_type": dtype, "fill_value": fill,
@@ -203,14 +204,14 @@ fn a_stored_chunk_that_is_copied_wrongly_is_found() {
             "chunk_key_encoding": { "name": "default" }, "codecs": [{ "name": codec }],
         })
     };
-    type Meddle = fn(&Path);
-    let meddlers: [(bool, Meddle); 4] = [
+    type Hook = fn(&Path);
+    let hooks: [(bool, Hook); 4] = [
         (true, |_| ()),
         (false, |chunk| fs::write(chunk, b"encodeD").unwrap()),
         (false, |chunk| fs::write(chunk, b"encoded!").unwrap()),
         (false, |chunk| fs::remove_file(chunk).unwrap()),
     ];
-    for (is_right, meddle) in meddlers {
+    for (is_right, hook) in hooks {
         let folder = TempDir::new().unwrap();
         let (input, output) = (folder.path().join("in.zarr"), folder.path().join("out.zarr"));
         fs::create_dir_all(input.join("v")).unwrap();
@@ -222,7 +223,7 @@ fn a_stored_chunk_that_is_copied_wrongly_is_found() {
         let s = array("string", "vlen-utf8", json!(""));
         fs::write(input.join("s/zarr.json"), s.to_string()).unwrap();
         fs::write(input.join("s/c/0"), b"encoded").unwrap();
-        let observer = Meddler { folder: folder.path(), meddle };
+        let observer = PhaseHook { folder: folder.path(), hook };
         let mut whole = request(&[&input], Work::chain(Operators::Convert), &output);
         whole.output.verify = true;
         let done = decide(whole).unwrap().run(&observer);
@@ -249,7 +250,7 @@ fn plans_of_other_versions_are_refused() {
 }
 
 #[test]
-fn requests_are_stored_as_they_are() {
+fn stored_requests_are_read_back() {
     let join = |along| Work::Join { along };
     let works = [
         Work::chain(Operators::Convert),

@@ -52,7 +52,7 @@ mod tests {
     use crate::numpy_dtype::tests::element;
 
     #[test]
-    fn byte_orders_make_no_other_type() {
+    fn types_of_other_byte_orders_are_alike() {
         let parts = |parts: &[&[u8]]| parts.concat();
         for (kind, little, big) in [
             ("f4", vec![1, 2, 3, 4], vec![4, 3, 2, 1]),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_something_else_is_another_type() {
+    fn types_of_other_values_are_not_alike() {
         for (one, other) in [
             ("'<f4'", "'<i4'"),
             ("'<f4'", "'<f8'"),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_the_same_in_other_types_and_formats() {
+    fn attributes_are_equal_in_other_types_and_formats() {
         let of = |attributes: &str| Annotations {
             attributes: attributes.to_owned(),
             ..Annotations::default()
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_with_their_axes() {
+    fn names_and_sizes_follow_their_axes() {
         let some = |name: &str| Some(name.to_owned());
         let names = vec![some("time"), None, some("lon")];
         let all = Annotations {

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_come_back_from_pairs_and_from_a_text() {
+    fn attributes_are_read_back_from_pairs_and_from_text() {
         let all = serde_json::json!({
             "title": "wind at 10 m", "empty": "", "number": 5, "text of a number": "5", "null": null,
             "text of a word": "null", "list": [1, "two", {"three": 3.5}], "quoted": "\"x\"",
@@ -215,7 +215,7 @@ mod tests {
 
     #[cfg(feature = "hdf5")]
     #[test]
-    fn a_text_that_is_an_object_stays_as_it_is_where_there_are_no_objects() {
+    fn object_texts_are_unchanged_in_formats_without_objects() {
         let all = serde_json::json!({
             "config": "{\"a\" : 1.0}", "number": 5, "text of a number": "5", "brace": "{", "list": [1, 2],
         });

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codecs_print_as_they_are_read() {
+    fn codecs_are_printed_as_they_were_parsed() {
         for text in [
             "none",
             "zstd:3",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_the_usual() {
+    fn omitted_parameters_have_defaults() {
         for (text, all) in [
             ("zstd", "zstd:3"),
             ("gzip", "gzip:5"),
@@ -386,8 +386,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_codec_is_refused_with_a_word() {
-        for (text, word) in [
+    fn wrong_codecs_are_refused_with_the_reason() {
+        for (text, reason) in [
             ("", "\"\" is not a codec"),
             ("lzma", "\"lzma\" is not a codec: zstd:3, "),
             ("zstd:23", "\"23\" is not a level: -131072 to 22"),
@@ -405,7 +405,7 @@ mod tests {
             ("zstd,none", "none cannot be combined with other codecs"),
         ] {
             let error = text.parse::<Codecs>().unwrap_err();
-            assert!(error.contains(word), "{text}: {error}");
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 }

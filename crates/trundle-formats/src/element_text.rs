@@ -83,7 +83,7 @@ mod tests {
     use crate::numpy_dtype::tests::element;
 
     #[test]
-    fn elements_read_as_what_they_stand_for() {
+    fn elements_are_printed_by_value() {
         let complex = [1.5f32.to_be_bytes(), (-2f32).to_be_bytes()].concat();
         let wide = [f64::NAN.to_le_bytes(), 0.1f64.to_le_bytes()].concat();
         let text: Vec<u8> = ['a', '"', '\0'].map(u32::from).map(u32::to_be_bytes).concat();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_are_those_of_a_number_from_the_most_significant() {
+    fn bits_are_printed_from_the_most_significant() {
         assert_eq!(element("'<f4'").bits_text(&[1, 0, 0xc0, 0x7f]), "0x7fc00001");
         assert_eq!(element("'>f4'").bits_text(&[0x7f, 0xc0, 0, 1]), "0x7fc00001");
         assert_eq!(element("'|V2'").bits_text(&[1, 2]), "0x0102");

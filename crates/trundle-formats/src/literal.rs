@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_read_as_python_reads_them() {
+    fn literals_are_parsed_as_in_python() {
         for (text, repr) in [
             ("'a'", "'a'"),
             ("\"a'b\"", "\"a'b\""),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_literal_is_refused_where_it_stops_being_one() {
+    fn wrong_literals_are_refused_with_the_position() {
         for (text, message) in [
             ("", "expected a value, found the end at character 0"),
             ("{'a'", "expected ':', found the end at character 4"),
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_may_stand_in_each_other_to_a_limit() {
+    fn the_nesting_of_brackets_is_limited() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(Literal::parse(&nested(MAX_DEPTH)).is_ok());
         for open in ["[", "(", "{1:"] {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_windows_refuses() {
+    fn names_that_windows_forbids_are_refused() {
         for name in [
             "a:b",
             "a?",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_is_escaped_and_nothing_else() {
+    fn only_control_and_format_characters_are_escaped() {
         let steering = "\0\t\n\r\x1b\x7f\u{85}\u{9b}\u{ad}\u{61c}\u{200b}\u{200d}\u{200e}\u{200f}\u{2028}\
                         \u{2029}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{feff}\u{e0041}";
         for character in steering.chars() {

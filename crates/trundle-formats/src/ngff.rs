@@ -194,7 +194,7 @@ mod tests {
         }])
     }
 
-    /// An order that is not its own inverse.
+    /// An order that differs from its inverse.
     const ORDER: [usize; 4] = [1, 2, 3, 0];
 
     fn moved(key: &str, value: &Value) -> Option<Value> {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_scales_and_translations_go_with_the_axes() {
+    fn axes_scales_and_translations_follow_the_axis_order() {
         let moved_once = moved("multiscales", &multiscales()).unwrap();
         let one = &moved_once[0];
         let names: Vec<&str> = one["axes"]
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_not() {
+    fn metadata_that_cannot_be_reordered_is_dropped() {
         for (path, value) in [
             ("/0/datasets/1/path", json!("2")),
             ("/0/axes", json!(["x"])),

@@ -247,7 +247,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_byte_order_counts_only_where_there_are_bytes_to_order() {
+    fn types_without_numbers_have_no_byte_order() {
         for (little, big) in [("'<i1'", "'>i1'"), ("'<S3'", "'>S3'"), ("'<V3'", "'>V3'")] {
             assert_eq!(element(little), element(big));
         }
@@ -283,7 +283,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn other_descriptions_are_refused_with_what_was_found() {
+    fn other_type_descriptions_are_refused_with_the_reason() {
         let short = [
             "''", "'<'", "'<f'", "'<f3'", "'<i16'", "'f04x'", "'|b2'", "'<f4 '", "' <f4'", "'?'",
             "'<U-1'", "'<M4'", "'<M8[s'", "'<M8s'", "'<f4[s]'", "'|T16'", "'é4'", "'<f+4'",
@@ -333,7 +333,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn objects_are_refused_wherever_they_stand() {
+    fn objects_are_refused_at_every_level() {
         for descr in ["'|O'", "'O'", "'|O8'", "[('a', '|O')]", "[('a', [('b', ('|O', (2,)))])]"] {
             let message = refusal(descr);
             assert!(message.starts_with("elements of type object are stored as a Python pickle"));

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_come_from_both_versions() {
+    fn paths_are_read_from_both_versions() {
         let document =
             json!({"metadata": {".zgroup": {}, ".zattrs": {}, "a/.zarray": {}, "b/c/.zarray": {}}});
         let paths = paths_of_version_2(&document).unwrap();

@@ -167,7 +167,7 @@ mod windows {
         use super::*;
 
         #[test]
-        fn long_forms_name_the_same_place() {
+        fn paths_become_verbatim_windows_paths() {
             for (path, long) in [
                 (r"C:\x\y.npy", r"\\?\C:\x\y.npy"),
                 (r"C:/x/./y.npy", r"\\?\C:\x\y.npy"),

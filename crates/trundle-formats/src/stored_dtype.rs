@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_an_element_of_its_value_in_both_byte_orders() {
+    fn numbers_become_elements_in_both_byte_orders() {
         for descr in
             ["'|b1'", "'<u2'", "'>u2'", "'>i8'", "'<f2'", "'>f4'", "'>c8'", "'<c16'", "'|i1'"]
         {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_a_description_of_their_own_are_described_as_bits() {
+    fn types_that_numpy_lacks_are_described_as_bits() {
         for (dtype, name, descr) in [
             (DType::BF16, "bf16", "'<u2'"),
             (DType::F8E4M3, "f8e4m3", "'|u1'"),
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_element_is_read_again_from_its_description() {
+    fn a_type_is_restored_from_its_description() {
         for &dtype in DType::NAMED {
             let made = StoredDType::new(dtype);
             let read = element(made.descr());
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_in_a_file_has_the_files_byte_order_or_is_not_there() {
+    fn a_type_takes_the_byte_order_of_a_matching_file_type() {
         let swapped = StoredDType::new(DType::BF16).in_file_of(&element("'>u2'")).unwrap();
         assert_eq!((swapped.name(), swapped.descr()), ("bf16", "'>u2'"));
         assert_eq!(swapped.value(&[0x40, 0x40]), Some(3.0));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_order_is_one_that_the_type_has() {
+    fn only_bit_orders_of_the_type_are_accepted() {
         let high = StoredDType::new(DType::I4).with_bit_order(BitOrder::HighFirst).unwrap();
         assert_ne!(high, StoredDType::new(DType::I4));
         let values =
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_read_in_their_byte_order_and_other_types_have_none() {
+    fn only_integer_types_give_integers_in_any_byte_order() {
         assert_eq!(element("'|i1'").integer(&[0xff]), Some(-1));
         assert_eq!(element("'<i2'").integer(&[1, 0x80]), Some(-0x7fff));
         assert_eq!(element("'>i4'").integer(&[0, 0, 1, 2]), Some(0x102));

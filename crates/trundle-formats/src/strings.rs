@@ -71,7 +71,7 @@ mod tests {
     use crate::{NamedTensor, TensorFile, write};
 
     #[test]
-    fn texts_come_back_from_a_file() {
+    fn strings_are_read_back_from_a_file() {
         let strings = ["", "a", "naïve 🦀", "b"];
         let (element, bytes) = StoredDType::of_strings(strings).unwrap();
         assert_eq!((element.name(), bytes.len()), ("U7", 4 * 7 * 4));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_none() {
+    fn invalid_strings_give_none() {
         assert_eq!(StoredDType::of_strings(["a\0"]), None);
         assert_eq!(StoredDType::new(DType::U32).strings(&[0; 4]), None);
         let (element, _) = StoredDType::of_strings(["a"]).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn big_endian_numbers_are_turned_round() {
+    fn big_endian_numbers_become_little_endian() {
         let big_endian =
             |dtype| StoredDType::with_descr(dtype, String::new(), String::new(), ByteOrder::Big);
         let turned = |dtype, bytes: &[u8]| {

@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_the_output() {
+    fn the_output_is_known_from_a_temporary_name() {
         for name in ["y.npy", "a-b.npz", "two\nlines.npy", "100%.npy", "%41.npy", "größe", "-.x.-"]
         {
             let tag = output_tag(OsStr::new(name));
             assert!(!tag.contains(char::is_control), "{tag:?}");
             for ending in ENDINGS {
                 let read = parsed(&format!("{tag}-{PLAN}"), ending).unwrap_or_else(|| {
-                    panic!("{tag}.{ending} is not known again");
+                    panic!("{tag}.{ending} is not recognised");
                 });
                 assert_eq!((read.output_name(), &read.output), (name.to_owned(), &tag));
                 assert_eq!((&read.plan[..], &read.ending[..]), (PLAN, ending));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn names_need_not_be_text() {
+    fn names_can_contain_invalid_utf_8() {
         use std::os::unix::ffi::OsStrExt;
 
         let tags = [b"\xff.npy", b"\xfe.npy"].map(|name| output_tag(OsStr::from_bytes(name)));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_too_long_are_cut_and_differ() {
+    fn names_that_are_too_long_are_cut_but_differ() {
         for letter in ["a", "ä", "\n", "%", "\u{1f600}"] {
             for bytes in 60..=255 {
                 let name = letter.repeat(bytes / letter.len());
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not_ours() {
+    fn other_names_are_not_temporary_names() {
         for name in [
             "y.npy",
             ".trundle-y.npy",

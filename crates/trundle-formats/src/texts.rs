@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_limit_does_not_stop_other_work() {
+    fn a_later_smaller_limit_has_no_effect() {
         let texts = Texts::shared();
         [1 << 40, 1 << 20].into_iter().for_each(use_text_memory);
         assert_eq!(texts.most_of_chunk(), (1 << 40) / OF_CHUNK);

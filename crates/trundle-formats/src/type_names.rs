@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_ours_and_of_others_is_its_type() {
+    fn types_are_found_by_their_names_and_synonyms() {
         for dtype in DType::NAMED {
             assert_eq!(named(&dtype.to_string()).0, *dtype);
         }
@@ -93,14 +93,14 @@ mod tests {
         for (name, dtype) in names {
             assert_eq!(named(name).0, dtype, "{name}");
             assert_eq!(named(&name.to_uppercase()).0, dtype, "{name}");
-            assert!(DType::from_name(name).is_err(), "{name} is ours already");
+            assert!(DType::from_name(name).is_err(), "{name} is already a name of trundle");
         }
         assert_eq!(named("F32").0, DType::F32);
         assert_eq!(named("bytes12").0, DType::Bytes(12));
     }
 
     #[test]
-    fn numpys_descriptions_have_their_byte_order() {
+    fn numpy_descriptions_keep_their_byte_order() {
         assert_eq!(named("<f4"), (DType::F32, "'<f4'".to_owned()));
         assert_eq!(named(">f4"), (DType::F32, "'>f4'".to_owned()));
         assert_eq!(named("'>i2'"), (DType::I16, "'>i2'".to_owned()));
@@ -109,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_two_types_and_what_is_none_is_refused_with_a_word() {
-        for (name, word) in [
+    fn ambiguous_and_unknown_types_are_refused_with_the_reason() {
+        for (name, reason) in [
             ("f4", "may be '<f4', f32 or f4e2m1"),
             ("float", "f32 or f64"),
             ("|O", "pickle"),
@@ -120,7 +120,7 @@ mod tests {
             ("<", "<f4"),
         ] {
             let error = StoredDType::named(name).unwrap_err();
-            assert!(error.contains(word), "{name}: {error}");
+            assert!(error.contains(reason), "{name}: {error}");
         }
     }
 }

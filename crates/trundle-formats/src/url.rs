@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_scheme_makes_a_url() {
+    fn urls_are_known_by_their_scheme() {
         let is = |text: &str| is_url(Path::new(text));
         assert!(is("s3://b/x") && is("https://h/x") && is("abfss://c@a.host/x"));
         assert!(is("store://x") && !is("store:/x"));
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn only_http_has_queries() {
+    fn only_http_urls_have_queries() {
         let split = |text| split_query(Path::new(text));
         assert_eq!(split("https://h/x.npy?a/b.c"), (Path::new("https://h/x.npy"), "?a/b.c"));
         assert_eq!(split("s3://b/x?.npy").1, "");
-        let beside = |text| url_beside(Path::new(text), "y.raw");
-        assert_eq!(beside("https://h/a/x.nhdr?s").unwrap(), "https://h/a/y.raw?s");
-        assert_eq!(beside("a/x.nhdr"), None);
+        let neighbour = |text| url_beside(Path::new(text), "y.raw");
+        assert_eq!(neighbour("https://h/a/x.nhdr?s").unwrap(), "https://h/a/y.raw?s");
+        assert_eq!(neighbour("a/x.nhdr"), None);
     }
 }

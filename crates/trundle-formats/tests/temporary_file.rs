@@ -1,5 +1,5 @@
-//! Tests the removal of temporary files. It affects all unfinished outputs of the process, so it needs a process of its
-//! own.
+//! Tests the removal of temporary files. It affects all unfinished outputs of the process, so it needs a separate
+//! process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::io::Write;
 use trundle_formats::{Output, begin_finishing, remove_temporary_files};
 
 #[test]
-fn what_is_unfinished_can_be_removed_before_the_process_ends() {
+fn unfinished_outputs_can_be_removed_at_the_end_of_a_process() {
     let folder = tempfile::tempdir().unwrap();
     let names = || {
         let entries = fs::read_dir(folder.path()).unwrap();

@@ -285,19 +285,19 @@ def differences(source, target, out):
 class Comparison:
     """Collects the differences between two trees that the program's warnings do not name."""
 
-    def __init__(self, said):
-        self.said, self.wrong = said, []
+    def __init__(self, messages):
+        self.messages, self.wrong = messages, []
 
-    def named(self, what, *words):
-        if not all(str(word) in self.said for word in words):
+    def expect_named(self, what, *words):
+        if not all(str(word) in self.messages for word in words):
             self.wrong.append(what)
 
     def attributes(self, where, before, after, *words):
         for key in before:
             if key not in after:
-                self.named(f"{where}: attribute {key} is lost", key, *words)
+                self.expect_named(f"{where}: attribute {key} is lost", key, *words)
             elif not same(before[key], after[key]):
-                self.named(f"{where}: attribute {key} was {before[key]!r} and is {after[key]!r}", key, *words)
+                self.expect_named(f"{where}: attribute {key} was {before[key]!r} and is {after[key]!r}", key, *words)
         for key in after:
             if key not in before and key != "_FillValue":
                 self.wrong.append(f"{where}: attribute {key} is new: {after[key]!r}")
@@ -308,9 +308,9 @@ def without_booleans(attributes):
     return {key: int(value) if isinstance(value, (bool, np.bool_)) else value for key, value in attributes.items()}
 
 
-def compare(before, after, said, move, out):
+def compare(before, after, messages, move, out):
     """Compares the trees before and after a move, and returns the differences that no warning names."""
-    found = Comparison(said)
+    found = Comparison(messages)
     if out == "nc":
         for tensor in before.tensors.values():
             tensor.attributes = without_booleans(tensor.attributes)
@@ -332,7 +332,7 @@ def compare(before, after, said, move, out):
             found.wrong.append(f"{name}: other elements")
         dims = [tensor.dims[axis] for axis in order] if tensor.dims and is_moved and order else tensor.dims
         if (dims or None) != (moved.dims or None):
-            [found.named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
+            [found.expect_named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
         # The attributes of a file with a single tensor belong to the tensor.
         own, others = dict(tensor.attributes), dict(moved.attributes)
         if before.whole and not after.whole and out == "safetensors":
@@ -342,7 +342,7 @@ def compare(before, after, said, move, out):
         found.attributes(name, own, others)
         fill = 0 if tensor.fill is None else tensor.fill
         if fill and moved.fill is None:
-            found.named(f"{name}: fill value {fill} is lost", "fill values")
+            found.expect_named(f"{name}: fill value {fill} is lost", "fill values")
         elif moved.fill is not None and not np.array_equal(np.asarray(fill), np.asarray(moved.fill)) and tensor.fill is not None:
             found.wrong.append(f"{name}: fill value {fill} is {moved.fill}")
     if not before.whole:
@@ -359,7 +359,7 @@ def compare(before, after, said, move, out):
             attributes = texts(attributes) if before.is_texts else attributes
             words = [f"{path}/"] if path and out in ("npz", "npy") else []
             if words and attributes:
-                found.named(f"{path}: attributes are lost", *words)
+                found.expect_named(f"{path}: attributes are lost", *words)
                 continue
             found.attributes(path or "the root", attributes, others)
     return found.wrong

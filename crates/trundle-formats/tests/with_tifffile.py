@@ -199,14 +199,14 @@ def check(rng, trundle, folder, number):
     path = folder / f"x{number}{ending}"
     writer(rng, path)
     run = lambda *args: subprocess.run([trundle, *args], capture_output=True, text=True)
-    told = run("info", "--json", path)
-    assert told.returncode == 0, (path, told.stderr)
-    tensors = json.loads(told.stdout)["tensors"]
+    info = run("info", "--json", path)
+    assert info.returncode == 0, (path, info.stderr)
+    tensors = json.loads(info.stdout)["tensors"]
     moved = 0
     with tifffile.TiffFile(path) as file:
         # trundle leaves out pages of reduced resolution.
         series = [one for one in file.series if not one.keyframe.is_reduced]
-        assert len(tensors) == len(series), (path, told.stdout, series)
+        assert len(tensors) == len(series), (path, info.stdout, series)
         for index, (tensor, one) in enumerate(zip(tensors, series)):
             values, axes = one.asarray(), one.axes
             where = (path, writer.__name__, tensor, one.shape, axes)

@@ -20,38 +20,38 @@ float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu"""
 TYPES = [getattr(torch, name) for name in NAMES.split() if hasattr(torch, name)]
 
 
-def some_tensor(chance):
+def some_tensor(rng):
     """Return a random tensor with random strides."""
-    rank = chance.randint(0, 4)
-    sizes = [chance.randint(1, 9) for _ in range(rank)]
-    if chance.random() < 0.05:
-        sizes = [chance.randint(1, 3), chance.randint(200, 500), chance.randint(200, 500)]
+    rank = rng.randint(0, 4)
+    sizes = [rng.randint(1, 9) for _ in range(rank)]
+    if rng.random() < 0.05:
+        sizes = [rng.randint(1, 3), rng.randint(200, 500), rng.randint(200, 500)]
         rank = 3
-    dtype = chance.choice(TYPES)
+    dtype = rng.choice(TYPES)
     count = int(np.prod([*sizes, 1])) * torch.empty(0, dtype=dtype).element_size()
-    generator = torch.Generator().manual_seed(chance.randrange(1 << 30))
+    generator = torch.Generator().manual_seed(rng.randrange(1 << 30))
     most = 2 if dtype == torch.bool else 256
     tensor = torch.randint(0, most, [count], generator=generator).to(torch.uint8)
     tensor = tensor.view(dtype).reshape(sizes)
-    for _ in range(chance.randint(0, 3)):
+    for _ in range(rng.randint(0, 3)):
         if not tensor.dim():
             break
-        axis = chance.randrange(tensor.dim())
-        match chance.choice(["permute", "step", "part", "expand", "diagonal"]):
+        axis = rng.randrange(tensor.dim())
+        match rng.choice(["permute", "step", "part", "expand", "diagonal"]):
             case "permute":
-                tensor = tensor.permute(chance.sample(range(tensor.dim()), tensor.dim()))
+                tensor = tensor.permute(rng.sample(range(tensor.dim()), tensor.dim()))
             case "step":
                 first = [slice(None)] * axis
-                tensor = tensor[(*first, slice(chance.randint(0, 2), None, chance.randint(1, 3)))]
+                tensor = tensor[(*first, slice(rng.randint(0, 2), None, rng.randint(1, 3)))]
             case "part":
                 first = [slice(None)] * axis
-                tensor = tensor[(*first, chance.randrange(tensor.shape[axis]))] if tensor.shape[axis] else tensor
+                tensor = tensor[(*first, rng.randrange(tensor.shape[axis]))] if tensor.shape[axis] else tensor
             case "expand":
                 tensor = tensor.unsqueeze(axis)
-                tensor = tensor.expand([chance.randint(1, 5) if i == axis else -1 for i in range(tensor.dim())])
+                tensor = tensor.expand([rng.randint(1, 5) if i == axis else -1 for i in range(tensor.dim())])
             case "diagonal":
                 tensor = tensor.diagonal() if tensor.dim() > 1 else tensor
-    return torch.nn.Parameter(tensor, requires_grad=False) if chance.random() < 0.2 else tensor
+    return torch.nn.Parameter(tensor, requires_grad=False) if rng.random() < 0.2 else tensor
 
 
 def bits(tensor):
@@ -62,12 +62,12 @@ def bits(tensor):
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 
-def check(program, folder, chance):
-    tensors = {f"t{i}": some_tensor(chance) for i in range(chance.randint(1, 4))}
+def check(program, folder, rng):
+    tensors = {f"t{i}": some_tensor(rng) for i in range(rng.randint(1, 4))}
     torch.save(tensors, folder / "x.pt")
     for command in ("convert", "transpose"):
         out = folder / f"{command}.npz"
-        memory = chance.choice(["8K", "200K", "64M"])
+        memory = rng.choice(["8K", "200K", "64M"])
         arguments = [program, command, folder / "x.pt", "-o", out, "--quiet", "--verify", "--max-mem", memory]
         done = subprocess.run(arguments, capture_output=True, text=True, check=False, env={"TRUNDLE_OWN_MEMORY": "0"})
         what = {name: (tensor.dtype, tensor.shape, tensor.stride()) for name, tensor in tensors.items()}
@@ -89,10 +89,10 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    chance = random.Random(arguments.seed)
+    rng = random.Random(arguments.seed)
     for _ in range(arguments.count):
         with tempfile.TemporaryDirectory() as folder:
-            check(str(arguments.program.resolve()), Path(folder), chance)
+            check(str(arguments.program.resolve()), Path(folder), rng)
     print(f"the program reads {arguments.count} files as PyTorch {torch.__version__}")
 
 

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_every_dimension_move_what_the_whole_moves() {
+    fn halves_of_every_dimension_move_the_same_elements() {
         for op in ops() {
             for block in blocks(&op, &[4, 6, 3]) {
                 let whole = pairs(std::slice::from_ref(&block));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_elements_are_the_same_bytes() {
+    fn widened_parts_move_the_same_bytes() {
         let bytes = |parts: &[BlockPart]| {
             let mut all = Vec::new();
             for BlockPart { block, width } in parts {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_one_length_move_what_the_table_says() {
+    fn blocks_of_one_length_each_replace_a_ragged_block() {
         for block in blocks(&ops()[1], &[4, 6, 3]) {
             let apart = of_one_length_each(&block);
             assert!(apart.iter().all(|block| block.ragged().is_none()));

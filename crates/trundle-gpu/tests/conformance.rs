@@ -22,12 +22,12 @@ fn some(cases: impl Iterator<Item = Case>, every: usize) -> impl Iterator<Item =
 }
 
 #[test]
-fn launches_of_whole_buffers_move_what_the_oracle_says() {
+fn launches_of_whole_buffers_match_the_oracle() {
     suite::conformance(&Invocations { windows: WHOLE }, 0, if everything() { 1 } else { 32 });
 }
 
 #[test]
-fn launches_between_windows_move_what_the_oracle_says() {
+fn launches_between_windows_match_the_oracle() {
     let small = Invocations { windows: SMALL };
     suite::sweep(&small, some(suite::sweeps(), 29));
     suite::random(&small, 100, 5000);
@@ -43,7 +43,7 @@ fn launches_between_windows_move_what_the_oracle_says() {
 /// Reversals by lengths and gathers can read elements from anywhere, so one destination window needs several source
 /// windows.
 #[test]
-fn what_tables_say_is_read_from_several_windows() {
+fn moves_by_tables_read_several_source_windows() {
     let cases: Vec<Case> =
         suite::large().filter(|case| case.to_string().contains("lengths")).collect();
     let windows = Windows { bytes: 1 << 20, ..SMALL };
@@ -62,12 +62,12 @@ fn moves(case: &Case) -> Option<Move> {
 }
 
 #[test]
-fn packed_elements_are_moved_by_the_bit() {
+fn packed_elements_match_the_oracle() {
     sub_byte::conformance(&Invocations { windows: WHOLE });
 }
 
 #[test]
-fn packed_elements_are_moved_between_windows() {
+fn packed_elements_between_windows_match_the_oracle() {
     sub_byte::conformance(&Invocations { windows: SMALL });
 }
 

@@ -23,7 +23,7 @@ fn moved_bytes(launch: &Launch) -> usize {
 }
 
 /// Checks the launches of `op` with windows of 128 MiB and of 2 GiB. Returns their numbers.
-fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: bool) -> [usize; 2] {
+fn check_launches(op: &Op, sizes: &[usize], width: usize, is_table: bool) -> [usize; 2] {
     let shape = Shape::new(sizes).unwrap();
     let map = op.index_map(&shape).unwrap();
     let [src, dst] =
@@ -73,7 +73,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
 #[test]
 fn a_transpose_of_64_gib_is_moved_in_squares() {
     let op = Transpose::new(&[]).into();
-    let launches = lead_where_the_map_says(&op, &[1 << 17, 1 << 17], 4, false);
+    let launches = check_launches(&op, &[1 << 17, 1 << 17], 4, false);
     // The launches split destination and source equally.
     assert!(launches[1] <= 128 * 128 && launches[0] <= 1024 * 1024, "{launches:?}");
 }
@@ -87,17 +87,17 @@ fn runs_and_bytes_of_many_gib_are_moved_window_by_window() {
         Flip::new(&[1]).into(),
         Roll::new(&[0], &[0]).into(),
     ] {
-        let launches = lead_where_the_map_says(&op, &sizes, 1, false);
+        let launches = check_launches(&op, &sizes, 1, false);
         assert!(launches[0] < 1000, "{op}: {launches:?}");
     }
 }
 
 #[test]
-fn what_tables_say_of_many_gib_is_found() {
+fn moves_by_tables_reach_positions_in_many_gib() {
     let indices: Vec<i64> = (0..300).map(|at| at * 7919 * 104_729 % (1 << 21)).collect();
     let take = Take::new(0, Indices::list(indices)).into();
-    lead_where_the_map_says(&take, &[1 << 21, 1 << 13], 1, true);
+    check_launches(&take, &[1 << 21, 1 << 13], 1, true);
     let lengths: Vec<u64> = (0..6).map(|lane| lane * 800_000_000).collect();
     let reverse = ReverseSubsequences::new(1, lengths).into();
-    lead_where_the_map_says(&reverse, &[2, 2_500_000_000, 3], 1, true);
+    check_launches(&reverse, &[2, 2_500_000_000, 3], 1, true);
 }

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn lzf_gives_literals_and_copies_of_them() {
+    fn lzf_decodes_literals_and_copies() {
         // "ab", then a copy of 2 + 3 bytes from 2 back.
         assert_eq!(lzf(&[1, b'a', b'b', 3 << 5, 1], 7).as_deref(), Ok(&b"abababa"[..]));
         // A long copy of 7 + 1 + 2 bytes from 1 back.

@@ -273,13 +273,13 @@ mod tests {
         if bytes.len() > most { Err("too many".to_owned()) } else { Ok(bytes.to_vec()) }
     }
 
-    fn undone(id: u16, client_data: &[u32], data: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    fn decoded(id: u16, client_data: &[u32], data: &[u8], most: usize) -> Result<Vec<u8>, String> {
         let filter = FilterDescription { id, name: None, client_data: client_data.to_vec() };
         undo(&filter, data, most, literals)
     }
 
     #[test]
-    fn lz4_decodes_blocks_and_copies_those_that_did_not_become_smaller() {
+    fn lz4_decodes_compressed_and_stored_blocks() {
         let header = |bytes: u8, block: u8| [0, 0, 0, 0, 0, 0, 0, bytes, 0, 0, 0, block];
         let blocks = b"\0\0\0\x03abc\0\0\0\x04\x30def\0\0\0\x01g";
         for (bytes, block, blocks, expected) in [
@@ -295,9 +295,9 @@ mod tests {
         ] {
             let data = [&header(bytes, block)[..], blocks].concat();
             let expected = expected.map(<[u8]>::to_vec).map_err(str::to_owned);
-            assert_eq!(undone(LZ4, &[], &data, 7), expected, "{blocks:?}");
+            assert_eq!(decoded(LZ4, &[], &data, 7), expected, "{blocks:?}");
         }
-        assert_eq!(undone(LZ4, &[], &[0; 11], 7), Err("LZ4: ends too early".to_owned()));
+        assert_eq!(decoded(LZ4, &[], &[0; 11], 7), Err("LZ4: ends too early".to_owned()));
     }
 
     #[test]
@@ -309,13 +309,13 @@ mod tests {
             &[7, 9],
         ]
         .concat();
-        assert_eq!(undone(BITSHUFFLE, &[0, 2, 2], &stored, 18), Ok(elements));
+        assert_eq!(decoded(BITSHUFFLE, &[0, 2, 2], &stored, 18), Ok(elements));
         // One byte of each element: two blocks of eight elements, each of a block of literals.
         let packed = |block: &[u8]| [&[0, 0, 0, 9, 0x80][..], block].concat();
         let ones = packed(&[0xff, 0, 0, 0, 0, 0, 0, 0]);
         let data = [&[0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 8][..], &ones, &ones, &[5]].concat();
         let expected = [&[1; 16][..], &[5]].concat();
-        assert_eq!(undone(BITSHUFFLE, &[0, 2, 1, 0, 2], &data, 17), Ok(expected));
+        assert_eq!(decoded(BITSHUFFLE, &[0, 2, 1, 0, 2], &data, 17), Ok(expected));
         let with = |at: usize, value: u8| {
             let mut data = data.clone();
             data[at] = value;
@@ -332,7 +332,7 @@ mod tests {
             (&[0, 2, 1, 0, 2], &data[..38], "ends too early"),
             (&[0, 2, 1, 0, 2], &with(11, 16), "a block has 8 bytes, expected 16"),
         ] {
-            let error = undone(BITSHUFFLE, client_data, data, 17).unwrap_err();
+            let error = decoded(BITSHUFFLE, client_data, data, 17).unwrap_err();
             assert!(error.starts_with("bitshuffle: ") && error.contains(why), "{error}");
         }
     }

@@ -77,7 +77,7 @@ fn numbers<const N: usize>(of: impl Fn(u8) -> [u8; N]) -> Vec<u8> {
 }
 
 #[test]
-fn chunks_are_found_by_every_index_and_after_every_filter() {
+fn chunks_are_read_with_every_index_and_every_filter() {
     for name in ["old-chunked.h5", "new-chunked.h5", "newest-chunked.h5"] {
         let bytes = bytes_of(name);
         let file = open(&bytes).unwrap();
@@ -101,7 +101,7 @@ fn chunks_are_found_by_every_index_and_after_every_filter() {
 }
 
 #[test]
-fn types_layouts_and_attributes_are_those_of_the_library() {
+fn types_layouts_and_attributes_are_read() {
     for name in ["old-whole.h5", "new-whole.h5"] {
         let bytes = bytes_of(name);
         let file = open(&bytes).unwrap();
@@ -117,17 +117,17 @@ fn types_layouts_and_attributes_are_those_of_the_library() {
         is("complex", "<c8", (0..35u8).flat_map(real).collect());
         is("text", "|S3", b"a\0\0bcd".to_vec());
         is("scalar", "<f8", 3.5f64.to_le_bytes().to_vec());
-        let said = plain(&dataset(&file, "big").attributes);
+        let found = plain(&dataset(&file, "big").attributes);
         let expected =
             json!({"units": "m", "list": [1.5, 2.0], "names": ["one", "two"], "number": -5});
-        assert_eq!(said, expected, "{name}");
-        let said = plain(&dataset(&file, "half").attributes);
-        assert_eq!(said.as_object().unwrap().len(), 9, "{name}");
+        assert_eq!(found, expected, "{name}");
+        let found = plain(&dataset(&file, "half").attributes);
+        assert_eq!(found.as_object().unwrap().len(), 9, "{name}");
     }
 }
 
 #[test]
-fn what_cannot_be_moved_hides_no_others() {
+fn unreadable_objects_do_not_hide_others() {
     let bytes = bytes_of("refused.h5");
     let file = open(&bytes).unwrap();
     // Soft and hard links to a known object add no datasets.
@@ -173,7 +173,7 @@ fn filters_of_plugins_need_decoders() {
 }
 
 #[test]
-fn axes_have_the_names_of_netcdf() {
+fn axes_have_netcdf_dimension_names() {
     let file = open(&bytes_of("climate.nc")).unwrap();
     let names = |path: &str| -> Vec<String> {
         dataset(&file, path).dimension_names.iter().flatten().cloned().collect()
@@ -187,9 +187,12 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(file.datasets.len(), 5);
     assert_eq!(plain(&file.groups[""]), json!({"title": "numbers"}));
     // NaN is encoded as by xarray for Zarr; integers are numbers.
-    let said = |path: &str| plain(&dataset(&file, path).attributes);
-    assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
-    assert_eq!(said("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
+    let attributes_at = |path: &str| plain(&dataset(&file, path).attributes);
+    assert_eq!(
+        attributes_at("t2m"),
+        json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"})
+    );
+    assert_eq!(attributes_at("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
 }
 
 fn new(path: &str, shape: &[u64], dtype: &str, bytes: u64, names: &[&str]) -> NewDataset {
@@ -204,14 +207,14 @@ fn new(path: &str, shape: &[u64], dtype: &str, bytes: u64, names: &[&str]) -> Ne
 }
 
 #[test]
-fn what_is_written_is_read_as_it_was() {
+fn a_written_file_is_read_back() {
     let long = "x".repeat(70_000);
-    let said = json!({
+    let attributes = json!({
         "text": "m s-1", "empty": "", "long": long, "number": -3, "large": u64::MAX, "float": 0.1, "true": true,
         "list": [1, 2], "texts": ["a", "", "b"], "floats": [1.5, 2.0], "none": [], "lists": [[1, 2], [3, 4]],
         "nan": "\0NaN", "not finite": [1.5, "\0Infinity", "\0-Infinity"],
     });
-    let Value::Object(said) = said else { panic!("an object") };
+    let Value::Object(attributes) = attributes else { panic!("an object") };
     let types = [
         "|b1", "|i1", "|u1", "<i2", ">u4", "<i8", "<f2", "bf16", ">f4", "<f8", "<c8", ">c16",
         "|S3", "|V5",
@@ -229,12 +232,12 @@ fn what_is_written_is_read_as_it_was() {
     datasets.push(new("none", &[0, 3], "<i4", 0, &[]));
     datasets.push(new("scalar", &[], "<f4", 4, &[]));
     datasets[4] = NewDataset {
-        attributes: said.clone(),
+        attributes: attributes.clone(),
         fill: Some(vec![1, 2, 3, 4]),
         ..datasets[4].clone()
     };
     let groups =
-        BTreeMap::from(["", "of", "empty/group"].map(|path| (path.to_owned(), said.clone())));
+        BTreeMap::from(["", "of", "empty/group"].map(|path| (path.to_owned(), attributes.clone())));
     let made = NewFile::of(datasets.clone(), &groups, false).unwrap();
     let mut bytes = made.metadata.clone();
     for (dataset, begin) in datasets.iter().zip(&made.data) {
@@ -366,7 +369,7 @@ fn attributes_keep_their_types_while_their_values_are_unchanged() {
 }
 
 #[test]
-fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
+fn a_dataset_named_like_an_axis_changes_no_other_dataset() {
     // The shape and axis names of "lat", and whether the axes called "lat" get labels in plain HDF5. In netCDF-4, a
     // dataset that is not the scale of "lat" gets another name, so that the name is free for the scale.
     for (own, names, are_labels) in [
@@ -415,7 +418,7 @@ fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
 
 #[test]
 fn an_unlimited_axis_can_be_shorter_than_its_dimension() {
-    // For each dataset: its path, its length, that of its dimension, and whether it is unlimited.
+    // For each dataset: its path, its length, the length of its dimension, and whether it is unlimited.
     type Case<'a> = &'a [(&'a str, u64, u64, bool)];
     let cases: [(Case<'_>, &[u64]); 10] = [
         (&[("time", 4, 0, true), ("x", 2, 4, true)], &[0, 4]),
@@ -534,13 +537,13 @@ fn large_attributes_have_no_types() {
     assert_eq!(found["numbers"], numbers.to_string());
 }
 
-fn chance(seed: &mut u64, most: usize) -> usize {
+fn random(seed: &mut u64, most: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % most
 }
 
 #[test]
-fn a_tree_of_chunks_with_another_offset_in_a_key_is_refused() {
+fn chunk_trees_with_a_wrong_offset_in_a_key_are_refused() {
     let bytes = bytes_of("old-chunked.h5");
     let trees: Vec<usize> = (0..bytes.len() - 6)
         .filter(|at| bytes[*at..].starts_with(b"TREE\x01") && bytes[*at + 6] > 0)
@@ -561,7 +564,7 @@ fn a_tree_of_chunks_with_another_offset_in_a_key_is_refused() {
 }
 
 #[test]
-fn no_damaged_file_is_more_than_refused() {
+fn damaged_files_cause_no_panic() {
     let mut seed = 5;
     for name in [
         "old-chunked.h5",
@@ -576,14 +579,14 @@ fn no_damaged_file_is_more_than_refused() {
         for case in 0..400 {
             let mut bytes = whole.clone();
             if case % 8 == 0 {
-                bytes.truncate(chance(&mut seed, whole.len()));
+                bytes.truncate(random(&mut seed, whole.len()));
             }
-            for _ in 0..1 + chance(&mut seed, 4) * usize::from(!bytes.is_empty()) {
-                let at = chance(&mut seed, bytes.len().max(1));
+            for _ in 0..1 + random(&mut seed, 4) * usize::from(!bytes.is_empty()) {
+                let at = random(&mut seed, bytes.len().max(1));
                 let many = [0xff; 8];
-                match (chance(&mut seed, 3), bytes.get_mut(at..)) {
-                    (0, Some([byte, ..])) => *byte = chance(&mut seed, 256) as u8,
-                    (1, Some([byte, ..])) => *byte ^= 1 << chance(&mut seed, 8),
+                match (random(&mut seed, 3), bytes.get_mut(at..)) {
+                    (0, Some([byte, ..])) => *byte = random(&mut seed, 256) as u8,
+                    (1, Some([byte, ..])) => *byte ^= 1 << random(&mut seed, 8),
                     (_, Some(rest)) => {
                         let count = rest.len().min(many.len());
                         rest[..count].copy_from_slice(&many[..count]);
@@ -685,7 +688,7 @@ fn write_end(stored: &[NewChunk]) -> u64 {
 }
 
 #[test]
-fn chunks_that_cannot_be_read_again_are_not_written() {
+fn chunks_that_cannot_be_read_back_are_refused() {
     let file = |chunk: &[u64], filters: &[Filter]| {
         let chunks = NewChunks { chunk: chunk.to_vec(), filters: filters.to_vec() };
         let (path, dtype) = ("x".to_owned(), "<f8".to_owned());
@@ -746,7 +749,7 @@ fn strings(file: &Hdf5File, stored: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
 }
 
 #[test]
-fn strings_of_variable_length_are_those_that_were_written() {
+fn variable_length_strings_are_read_back() {
     for dtype in [STRING, ASCII_STRING] {
         let (bytes, ..) = file_of_strings(dtype);
         let file = open(&bytes).unwrap();
@@ -764,10 +767,10 @@ fn strings_of_variable_length_are_those_that_were_written() {
 }
 
 #[test]
-fn references_to_no_string_are_refused() {
+fn invalid_references_to_strings_are_refused() {
     let (bytes, at, heaps) = file_of_strings(STRING);
     let second = at + ELEMENT_BYTES;
-    for (offset, value, said) in [
+    for (offset, value, reason) in [
         (second, &[5u8][..], "a string of 5 bytes is stored in 4 bytes"),
         (second, &[0xff; 4], "a string of 4294967295 bytes is stored in 4 bytes"),
         (second + 4, &[0xfe; 8], "but there is none"),
@@ -784,7 +787,7 @@ fn references_to_no_string_are_refused() {
         let file = open(&changed).unwrap();
         let stored = elements(dataset(&file, "t"), &changed).unwrap();
         let error = strings(&file, &stored).unwrap_err().to_string();
-        assert!(error.contains(said), "{said}: {error}");
+        assert!(error.contains(reason), "{reason}: {error}");
     }
     // A null pointer, and an undefined address, are the empty string. A string ends at NUL.
     for (offset, value, text) in [
@@ -802,9 +805,9 @@ fn references_to_no_string_are_refused() {
     let mut seed = 3;
     for _ in 0..2000 {
         let mut changed = bytes.clone();
-        for _ in 0..1 + chance(&mut seed, 3) {
-            let at = chance(&mut seed, changed.len());
-            changed[at] = [0, 0xff, chance(&mut seed, 256) as u8][chance(&mut seed, 3)];
+        for _ in 0..1 + random(&mut seed, 3) {
+            let at = random(&mut seed, changed.len());
+            changed[at] = [0, 0xff, random(&mut seed, 256) as u8][random(&mut seed, 3)];
         }
         let Ok(file) = open(&changed) else { continue };
         for dataset in file.datasets.iter().filter(|dataset| dataset.shape.len() == 1) {

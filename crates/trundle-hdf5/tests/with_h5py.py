@@ -27,13 +27,13 @@ TYPES = [
 ]
 
 
-SAID = {"text": "m² s-1", "empty": "", "texts": ["a", "", "é"], "list": [1, 2], "float": 0.5, "true": True}
+ATTRIBUTES = {"text": "m² s-1", "empty": "", "texts": ["a", "", "é"], "list": [1, 2], "float": 0.5, "true": True}
 
 
-def run(*arguments, unsaid="panicked"):
+def run(*arguments, forbidden="panicked"):
     done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, arguments))}\n{done.stderr}"
-    assert unsaid not in done.stderr, done.stderr
+    assert forbidden not in done.stderr, done.stderr
     return done.stdout
 
 
@@ -51,13 +51,13 @@ def elements(rng, dtype, shape):
     return values if dtype.kind in "iu" else np.where(np.isfinite(values), values, 1).astype(dtype)
 
 
-def said(attributes):
-    for key, expected in SAID.items():
+def check_attributes(attributes):
+    for key, expected in ATTRIBUTES.items():
         found = attributes[key]
         assert np.array_equal(found, expected) and type(found) is not np.bytes_, (key, found)
 
 
-def same(found, expected):
+def check_same(found, expected):
     assert found.shape == expected.shape, (found.shape, expected.shape)
     assert found.dtype.newbyteorder("=") == expected.dtype.newbyteorder("="), (found.dtype, expected.dtype)
     assert np.array_equal(found, expected), (found, expected)
@@ -155,15 +155,15 @@ def reads(rng, trundle, folder):
             for number in range(rng.choice([0, 1, 12])):
                 file[name].attrs[f"a{number}"] = number
             if rng.random() < 0.3:
-                file[name].attrs.update(SAID)
-        file.attrs.update(SAID)
+                file[name].attrs.update(ATTRIBUTES)
+        file.attrs.update(ATTRIBUTES)
     if path.suffix == ".dat" and options:
         path = path.rename(folder / "a.h5")
     run(trundle, "convert", path, "-o", folder / "all.npz", "--force", "--verify")
     with np.load(folder / "all.npz") as found:
         assert sorted(found.files) == sorted(expected), (found.files, expected.keys())
         for name, values in expected.items():
-            same(found[name], values)
+            check_same(found[name], values)
     name = rng.choice(list(expected))
     values = expected[name]
     if values.ndim:
@@ -171,7 +171,7 @@ def reads(rng, trundle, folder):
         out = folder / "moved.npy"
         small = ["--max-mem", "1M"] if rng.random() < 0.5 else []
         run(trundle, "apply", path, stages, "--tensor", name, "--only", "-o", out, "--force", *small)
-        same(np.load(out), move(values))
+        check_same(np.load(out), move(values))
     run(trundle, "cmp", path, folder / "all.npz")
     return path, expected
 
@@ -192,7 +192,7 @@ def writes(rng, trundle, folder, path, expected):
         assert sorted(found) == sorted(expected), (found, expected.keys())
         for name, values in expected.items():
             moved = move(values)
-            same(np.array(file[name][()], file[name].dtype), moved)
+            check_same(np.array(file[name][()], file[name].dtype), moved)
             made, given = file[name], source[name]
             assert (made.chunks is None) == (given.chunks is None), (made.chunks, given.chunks)
             if given.chunks and 0 not in given.shape:
@@ -203,8 +203,8 @@ def writes(rng, trundle, folder, path, expected):
                     chunks = [given.chunks[axis] for axis in of]
                     assert [*made.chunks] == chunks or "flip" in (stages or ""), (made.chunks, chunks)
             if "text" in file[name].attrs:
-                said(file[name].attrs)
-        said(file.attrs)
+                check_attributes(file[name].attrs)
+        check_attributes(file.attrs)
     run(trundle, "cmp", out, out)
     with h5py.File(out, "a") as file:
         # The library can add to what the program wrote.
@@ -214,7 +214,7 @@ def writes(rng, trundle, folder, path, expected):
                 file[name].resize(last + 7, axis=0)
                 assert np.all(file[name][last:] == file[name].fillvalue), name
                 file[name][last:] = expected[name].flat[0]
-                same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
+                check_same(np.array(file[name][:last], file[name].dtype), move(expected[name]))
 
 
 WORDS = ["", "", "Oslo", "a", "Żnin", "naïve 🦀", "x" * 500, "two words"]
@@ -324,7 +324,7 @@ def many_chunks(rng, trundle, folder):
     values = values[::-1]
     with h5py.File(out, "a") as file:
         made = file["x"]
-        same(made[...], values)
+        check_same(made[...], values)
         # Chunks of zeros are not stored.
         assert made.id.get_num_chunks() == 600 * 6
         assert made.id.get_chunk_info_by_coord((3, 4, 0)).size > 0
@@ -335,7 +335,7 @@ def many_chunks(rng, trundle, folder):
     run(trundle, "convert", out, "-o", folder / "again.h5", "--force", "--verify")
     for path in [out, folder / "again.h5"]:
         with h5py.File(path) as file:
-            same(file["x"][...], values[:300, :7])
+            check_same(file["x"][...], values[:300, :7])
 
 
 def netcdf(rng, trundle, folder):
@@ -399,18 +399,18 @@ def netcdf(rng, trundle, folder):
         kind = {"engine": "zarr", "consolidated": False} if out.suffix == ".zarr" else {}
         found = xarray.open_dataset(out, decode_times=False, **kind).load()
         xarray.testing.assert_identical(found, expected)
-    alike(path, folder / "again.nc")
+    check_dimensions_and_chunks(path, folder / "again.nc")
     if all(sizes.values()):
         dims = rng.sample(["time", "lat", "lon"], rng.randint(1, 3))
         run(trundle, "flip", path, "--dims", ",".join(dims), "-o", folder / "flipped.nc", "--force", "--verify")
-        alike(path, folder / "flipped.nc", dims)
+        check_dimensions_and_chunks(path, folder / "flipped.nc", dims)
         # A variable may have fewer elements than its unlimited dimension.
         path = pathlib.Path(shutil.copy(path, folder / "grown.nc"))
         with netCDF4.Dataset(path, "a") as file:
             made = file.createVariable("short", "i4", ("time", "lat"), zlib=True)
             made[: sizes["time"] // 2] = 7
-        run(trundle, "convert", path, "-o", folder / "short.nc", "--force", "--verify", unsaid="moved along")
-        alike(path, folder / "short.nc")
+        run(trundle, "convert", path, "-o", folder / "short.nc", "--force", "--verify", forbidden="moved along")
+        check_dimensions_and_chunks(path, folder / "short.nc")
         with netCDF4.Dataset(path) as one, netCDF4.Dataset(folder / "short.nc") as two:
             assert one["short"].shape == two["short"].shape
             # netCDF4 may return random values beyond the elements.
@@ -459,7 +459,7 @@ def dimensions(trundle, folder):
         assert not file.dimensions["t"].isunlimited() and file["c"].dimensions == ("t",)
 
 
-def alike(path, other, moved=()):
+def check_dimensions_and_chunks(path, other, moved=()):
     """Check that netCDF4 sees the same dimensions, filters and, along axes that were not moved, chunks."""
     import netCDF4
 

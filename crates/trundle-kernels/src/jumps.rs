@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_lead_to_every_step_from_anywhere() {
+    fn jumps_give_every_offset_from_any_start() {
         let (len, stride, outer) = (7usize, -3isize, 100isize);
         for rolled in [None, Some(1), Some(4), Some(6)] {
             let offset_of = |step: usize| {

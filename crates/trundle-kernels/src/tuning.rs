@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_read_as_it_is_written() {
+    fn a_written_record_is_read_back() {
         let tuning = Tuning {
             streaming_bytes: 5,
             run_pages: 4,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_not_whole_or_not_possible_is_refused() {
+    fn incomplete_or_invalid_records_are_refused() {
         let text = Tuning::of_cache(0).to_string();
         let refused = |text: &str| text.parse::<Tuning>().unwrap_err();
         assert_eq!(refused(&text.replace("packed=all", "")), "without packed");

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn only_requests_for_objects_have_long_answers() {
+    fn lists_and_metadata_are_distinguished_from_objects() {
         let is = |url: &str| is_list(&url.parse().unwrap());
         assert!(
             is("http://h/b?list-type=2&prefix=x") && is("http://h/b?restype=container&comp=list")

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_document_there_is_the_message() {
+    fn messages_are_extracted_from_error_documents() {
         let document = "404 Not Found: <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>It does not exist</Message></Error>";
         assert_eq!(said(document), "404 Not Found: NoSuchBucket: It does not exist");
         assert_eq!(said("<?xml but not whole"), "<?xml but not whole");

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_all_files_have_one_limit() {
+    fn cached_blocks_of_all_files_have_one_limit() {
         for file in 0..1000 {
             part((file, 0));
         }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_is_of_both_files() {
+    fn a_profile_is_read_from_both_files() {
         let read = |text: &str| Ini::new_cs().read(text.to_owned()).unwrap();
         let credentials = read(
             "[default]\naws_access_key_id = A\naws_secret_access_key = s/+=\n[lab]\naws_access_key_id=B\naws_secret_access_key=t\naws_session_token=u\n",

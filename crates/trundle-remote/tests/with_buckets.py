@@ -48,7 +48,7 @@ class Proxy(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server_address = None
-    chance = random.Random(1)
+    rng = random.Random(1)
     # One in `failing` requests fails; 0: no request fails.
     failing = 10
     failures = 0
@@ -62,9 +62,9 @@ class Proxy(BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fails = Proxy.failing and Proxy.chance.randrange(Proxy.failing) == 0
+        fails = Proxy.failing and Proxy.rng.randrange(Proxy.failing) == 0
         kinds = ["500", "503"] if Proxy.failing == 1 else ["500", "503", "cut", "hang up", "late"]
-        kind = Proxy.chance.choice(kinds) if fails else ""
+        kind = Proxy.rng.choice(kinds) if fails else ""
         if fails:
             Proxy.failures += 1
         if kind in ("500", "503"):
@@ -79,8 +79,8 @@ class Proxy(BaseHTTPRequestHandler):
             path = quote(unquote(path))
             # moto wants to know who sends the request, but does not check the signature.
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-            who = "Credential=key/20240101/us-east-1/s3/aws4_request"
-            headers["Authorization"] = f"AWS4-HMAC-SHA256 {who}, SignedHeaders=host, Signature=0"
+            credential = "Credential=key/20240101/us-east-1/s3/aws4_request"
+            headers["Authorization"] = f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0"
         connection.request(self.command, path + mark + query, body, headers)
         got = connection.getresponse()
         content = got.read()
@@ -217,41 +217,41 @@ class Workdir:
         return zarr.open(str(store), mode="r")
 
 
-def some_store(chance, folder):
+def some_store(rng, folder):
     """Write a random store with zarr-python. Return its path and its contents."""
-    rank = chance.randint(1, 3)
-    shape = [chance.randint(1, [200, 30, 14][rank - 1]) for _ in range(rank)]
-    array = (np.arange(np.prod(shape)) * 7 % 251).astype(chance.choice(["u1", ">i4", "f8", "<i2"])).reshape(shape)
-    chunks = [chance.randint(max(1, size // 4), size) for size in shape]
-    shards = [chunk * chance.randint(1, 3) for chunk in chunks] if chance.random() < 0.4 else None
-    version = 3 if shards else chance.choice([2, 3])
-    path = folder / f"{chance.getrandbits(64):x}.zarr"
+    rank = rng.randint(1, 3)
+    shape = [rng.randint(1, [200, 30, 14][rank - 1]) for _ in range(rank)]
+    array = (np.arange(np.prod(shape)) * 7 % 251).astype(rng.choice(["u1", ">i4", "f8", "<i2"])).reshape(shape)
+    chunks = [rng.randint(max(1, size // 4), size) for size in shape]
+    shards = [chunk * rng.randint(1, 3) for chunk in chunks] if rng.random() < 0.4 else None
+    version = 3 if shards else rng.choice([2, 3])
+    path = folder / f"{rng.getrandbits(64):x}.zarr"
     made = zarr.create_array(
         str(path), shape=shape, chunks=chunks, shards=shards, dtype=array.dtype, zarr_format=version, fill_value=0
     )
     # A chunk full of the fill value has no object.
-    if chance.random() < 0.3:
+    if rng.random() < 0.3:
         array[: max(1, shape[0] // 2)] = 0
     made[...] = array
     return path, array
 
 
-def some_movement(chance, array):
-    order = chance.sample(range(array.ndim), array.ndim)
-    shift, axis = chance.randint(-9, 9), chance.randrange(array.ndim)
-    flipped = chance.randrange(array.ndim)
+def some_movement(rng, array):
+    order = rng.sample(range(array.ndim), array.ndim)
+    shift, axis = rng.randint(-9, 9), rng.randrange(array.ndim)
+    flipped = rng.randrange(array.ndim)
     chain = f"transpose({','.join(map(str, order))}) | roll(shift={shift}, axes={axis}) | flip(axes={flipped})"
     return chain, np.flip(np.roll(array.transpose(order), shift, axis), flipped)
 
 
-def random_stores(workdir, chance, count):
+def random_stores(workdir, rng, count):
     for number in range(count):
-        local, array = some_store(chance, workdir.folder)
+        local, array = some_store(rng, workdir.folder)
         workdir.upload(local, f"in/{number}.zarr")
-        chain, expected = some_movement(chance, array)
+        chain, expected = some_movement(rng, array)
         source, target = workdir.url(f"in/{number}.zarr"), workdir.url(f"out/{number}.zarr")
-        chunks = ",".join(str(chance.randint(max(1, size // 3), size)) for size in expected.shape)
-        workdir.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
+        chunks = ",".join(str(rng.randint(max(1, size // 3), size)) for size in expected.shape)
+        workdir.run("apply", source, chain, "-o", target, "--chunks", chunks, *rng.choice([[], ["--verify"]]))
         written = workdir.download(f"out/{number}.zarr")
         if written[...].dtype != expected.dtype.newbyteorder("<") or not np.array_equal(written[...], expected):
             sys.exit(f"{chain} of {local} is not what numpy makes of it")
@@ -260,28 +260,28 @@ def random_stores(workdir, chance, count):
             sys.exit(f"{target}: {left} is left")
 
 
-def appended(workdir, chance, kills):
+def appends(workdir, rng, kills):
     """Append to stores, also with runs that are killed: the array is always the old or the new one."""
     refused, begun, finished = 0, 0, 0
     for number in range(kills):
-        rows, columns = [chance.randint(1, 40) for _ in range(2)], chance.randint(1, 9)
+        rows, columns = [rng.randint(1, 40) for _ in range(2)], rng.randint(1, 9)
         array = np.arange(sum(rows) * columns, dtype="i4").reshape(-1, columns)
-        version, url = chance.choice([2, 3]), workdir.url(f"append{number}.zarr")
+        version, url = rng.choice([2, 3]), workdir.url(f"append{number}.zarr")
         local = workdir.folder / f"append{number}.zarr"
-        chunks = (chance.randint(1, 3), chance.randint(1, columns))
+        chunks = (rng.randint(1, 3), rng.randint(1, columns))
         old = zarr.create_array(
             str(local), shape=(rows[0], columns), chunks=chunks, dtype="i4", fill_value=0, zarr_format=version
         )
         old[...] = array[: rows[0]]
         workdir.upload(local, local.name)
         np.save(workdir.folder / "new.npy", array[rows[0] :])
-        append = ["convert", "new.npy", "-o", url, "--append", "0", *chance.choice([[], ["--verify"]])]
+        append = ["convert", "new.npy", "-o", url, "--append", "0", *rng.choice([[], ["--verify"]])]
         is_unchanged = lambda: np.array_equal(workdir.download(local.name)[...], array[: rows[0]])
         process = workdir.start(*append)
         note = f"{local.name}/.trundle-append"
         while process.poll() is None and note not in workdir.keys(local.name):
             time.sleep(0.005)
-        time.sleep(chance.choice([0, chance.uniform(0, 0.3)]))
+        time.sleep(rng.choice([0, rng.uniform(0, 0.3)]))
         process.send_signal(signal.SIGKILL)
         process.wait()
         if note in workdir.keys(local.name):
@@ -372,7 +372,7 @@ def stored(workdir):
         workdir.run(*limited, "128M", "--verify")
 
 
-def files(workdir, chance):
+def files(workdir, rng):
     """Read single files in a bucket, and check that none is written or may change."""
     array = np.arange(900_000, dtype="i4").reshape(90, 100, 100)
     np.save(workdir.folder / "f.npy", array)
@@ -381,8 +381,8 @@ def files(workdir, chance):
         workdir.bucket.put(f"files/{name}", (workdir.folder / name).read_bytes())
     file = workdir.url("files/f.npy")
     for _ in range(4):
-        order = chance.sample(range(3), 3)
-        limit = chance.choice([[], ["--max-mem", "8M"]])
+        order = rng.sample(range(3), 3)
+        limit = rng.choice([[], ["--max-mem", "8M"]])
         moved = ["-o", "moved.npy", "--force", "--order", ",".join(map(str, order)), "--verify", *limit]
         workdir.run("transpose", file, *moved)
         assert np.array_equal(np.load(workdir.folder / "moved.npy"), array.transpose(order))
@@ -439,7 +439,7 @@ def unfinished(workdir):
     assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
 
-    def begun_and_stopped(number):
+    def start_and_stop(number):
         process = workdir.start(*flip)
         while len(workdir.keys("many.zarr")) < 20:
             assert process.poll() is None, process.stderr.read()
@@ -447,9 +447,9 @@ def unfinished(workdir):
         process.send_signal(number)
         assert process.wait() == -number, process.returncode
 
-    begun_and_stopped(signal.SIGINT)
+    start_and_stop(signal.SIGINT)
     assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
-    begun_and_stopped(signal.SIGKILL)
+    start_and_stop(signal.SIGKILL)
     text = workdir.run("clean", target)
     assert f"{target}: unfinished or still being written (a bucket cannot tell)" in text, text
     assert workdir.keys("many.zarr")
@@ -457,7 +457,7 @@ def unfinished(workdir):
     assert " removed" in text and workdir.keys("many.zarr") == [], text
     text = workdir.run("clean", target)
     assert "nothing to clean" in text, text
-    begun_and_stopped(signal.SIGKILL)
+    start_and_stop(signal.SIGKILL)
     left = workdir.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # This chunk of another job must not appear in the new store.
@@ -469,7 +469,7 @@ def unfinished(workdir):
     assert len(workdir.keys("many.zarr")) == 1101
 
 
-def tasks(workdir, chance, kills):
+def tasks(workdir, rng, kills):
     """Check a job whose tasks run in random order, each of them twice, after a process was killed."""
     local, shape = workdir.folder / "t.zarr", (64, 48, 40)
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
@@ -485,10 +485,10 @@ def tasks(workdir, chance, kills):
         workdir.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
         count = 4
         numbers = [number for number in range(count) for _ in range(2)]
-        chance.shuffle(numbers)
+        rng.shuffle(numbers)
         workdir.run("finish", plan.name, expect=1)
         killed = workdir.start("task", plan.name, *map(str, numbers))
-        time.sleep(chance.uniform(0.02, 0.4))
+        time.sleep(rng.uniform(0.02, 0.4))
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         both = [workdir.start("task", plan.name, *map(str, numbers[at::2])) for at in (0, 1)]
@@ -516,7 +516,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
     print(f"seed {given.seed}")
-    chance = Proxy.chance = random.Random(given.seed)
+    rng = Proxy.rng = random.Random(given.seed)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
@@ -551,13 +551,13 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 workdir = Workdir(str(Path(given.program).resolve()), folder, scheme, own, environment)
                 count = given.count if scheme == "s3" else max(2, given.count // 4)
-                random_stores(workdir, chance, count)
-                tasks(workdir, chance, given.kills or max(2, count // 8))
-                appended(workdir, chance, given.kills or max(4, count // 4))
+                random_stores(workdir, rng, count)
+                tasks(workdir, rng, given.kills or max(2, count // 8))
+                appends(workdir, rng, given.kills or max(4, count // 4))
                 groups(workdir)
                 copies(workdir)
                 stored(workdir)
-                files(workdir, chance)
+                files(workdir, rng)
                 if scheme == "s3":
                     refusals(workdir)
                 unfinished(workdir)

@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     folder = None
-    chance = random.Random(1)
+    rng = random.Random(1)
     # The number of requests. With `changing`, the file changes after `changes_after` requests.
     requests = 0
     # The number of requests that used this server as a proxy.
@@ -74,10 +74,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.give(405)
         if behaviour == "signed" and url.query != "key=a%2Fb":
             return self.give(403, b"<html>\n<p>signature</p></html>")
-        if behaviour == "failing-always" or behaviour == "failing" and self.chance.randrange(3) == 0:
-            return self.give(self.chance.choice([500, 502, 503, 429]), b"<html>later</html>")
+        if behaviour == "failing-always" or behaviour == "failing" and self.rng.randrange(3) == 0:
+            return self.give(self.rng.choice([500, 502, 503, 429]), b"<html>later</html>")
         if behaviour == "redirect":
-            return self.give(self.chance.choice([301, 302, 307, 308]), Location=f"{Handler.elsewhere}/{quote(name)}")
+            return self.give(self.rng.choice([301, 302, 307, 308]), Location=f"{Handler.elsewhere}/{quote(name)}")
         if behaviour == "endless":
             self.send_response_only(404)
             self.end_headers()
@@ -117,10 +117,10 @@ class Handler(BaseHTTPRequestHandler):
             headers = {"ETag": 'W/"1"'} if behaviour == "weak" else {}
         if behaviour == "compressed":
             content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
-        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
-        if not wanted or behaviour in ("no-ranges", "no-ranges-cut", "no-length-no-ranges"):
+        byte_range = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
+        if not byte_range or behaviour in ("no-ranges", "no-ranges-cut", "no-length-no-ranges"):
             return self.give(200, content, is_cut=behaviour in ("cut-always", "no-ranges-cut"), **headers)
-        start, end = wanted.groups()
+        start, end = byte_range.groups()
         if start:
             start, end = int(start), min(int(end or len(content)) + 1, len(content))
         else:
@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "long":
             part += b"x"
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
-        is_cut = behaviour == "cut-always" or behaviour == "cut" and self.chance.randrange(3) == 0
+        is_cut = behaviour == "cut-always" or behaviour == "cut" and self.rng.randrange(3) == 0
         return self.give(206, part, is_cut=is_cut, **headers)
 
     def give(self, status, content=b"", is_cut=False, **headers):
@@ -169,13 +169,13 @@ class Workdir:
             if name not in environment:
                 own.pop(name, None)
         command = [self.program, *map(str, arguments)]
-        ended = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=300)
-        if ended.returncode != expect or says not in ended.stderr:
+        done = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=300)
+        if done.returncode != expect or says not in done.stderr:
             sys.exit(
-                f"trundle {arguments}: exit code {ended.returncode}, expected {expect} and {says!r}\n"
-                f"{ended.stdout}{ended.stderr}"
+                f"trundle {arguments}: exit code {done.returncode}, expected {expect} and {says!r}\n"
+                f"{done.stdout}{done.stderr}"
             )
-        return ended.stdout
+        return done.stdout
 
     def refused(self, *arguments, expect=1, says=""):
         """Run a command with the output `refused.npy` that must fail and leave nothing."""
@@ -186,13 +186,13 @@ class Workdir:
 
 def files(served):
     """Write files of all formats. Return their names, and the options with which trundle reads them."""
-    chance = np.random.default_rng(5)
-    a, b = chance.integers(0, 1 << 30, (300, 700, 3), dtype="i4"), chance.random((700, 300))
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 1 << 30, (300, 700, 3), dtype="i4"), rng.random((700, 300))
     np.save(served / "a.npy", a)
     np.save(served / "a b.npy", a)
     np.savez(served / "stored.npz", a=a, b=b)
     np.savez_compressed(served / "packed.npz", a=a, b=b)
-    many = {f"layer.{number}": chance.random((7, 5)).astype("f4") for number in range(3000)}
+    many = {f"layer.{number}": rng.random((7, 5)).astype("f4") for number in range(3000)}
     save_file({"a": a, "b": b}, served / "two.safetensors")
     save_file(many, served / "many.safetensors")
     shards = {f"part-{at}.safetensors": dict(list(many.items())[at::3]) for at in range(3)}
@@ -216,31 +216,31 @@ def files(served):
     return [(name, []) for name in names] + [("a.raw", raw)]
 
 
-def formats(workdir, served, chance, count):
+def formats(workdir, served, rng, count):
     """Convert files of all formats from each server, and compare the outputs with those from local files."""
     cases = [(*file, behaviour) for file in files(served) for behaviour in GOOD]
-    for name, options, behaviour in cases if count >= len(cases) else chance.sample(cases, count):
+    for name, options, behaviour in cases if count >= len(cases) else rng.sample(cases, count):
         local, remote = workdir.folder / "local.safetensors", workdir.folder / "remote.safetensors"
         url = workdir.url(behaviour, name.replace(" ", "%20"))
-        verify = chance.choice([[], ["--verify"]])
+        verify = rng.choice([[], ["--verify"]])
         workdir.run("convert", served / name, *options, "-o", local)
-        workdir.run("convert", url, *options, "-o", remote, *verify, *chance.choice([[], ["--max-mem", "16M"]]))
+        workdir.run("convert", url, *options, "-o", remote, *verify, *rng.choice([[], ["--max-mem", "16M"]]))
         assert local.read_bytes() == remote.read_bytes(), (name, behaviour)
         local.unlink()
         remote.unlink()
 
 
-def movements(workdir, served, chance, count):
+def movements(workdir, served, rng, count):
     """Move tensors that are larger than the memory, some of them in numbered tasks."""
     array = np.arange(3_000_000, dtype="u4").reshape(300, 100, 100)
     np.save(served / "large.npy", array)
     for _ in range(count):
-        order, behaviour = chance.sample(range(3), 3), chance.choice(GOOD)
-        shift, axis = chance.randint(-90, 90), chance.randrange(3)
+        order, behaviour = rng.sample(range(3), 3), rng.choice(GOOD)
+        shift, axis = rng.randint(-90, 90), rng.randrange(3)
         chain = f"transpose({','.join(map(str, order))}) | roll(shift={shift}, axes={axis})"
         url, expected = workdir.url(behaviour, "large.npy"), np.roll(array.transpose(order), shift, axis)
-        if chance.randrange(3):
-            limit = chance.choice(["8M", "24M", "1G"])
+        if rng.randrange(3):
+            limit = rng.choice(["8M", "24M", "1G"])
             workdir.run("apply", url, chain, "-o", "moved.npy", "--max-mem", limit, "--force", "--verify")
             moved = np.load(workdir.folder / "moved.npy")
         else:
@@ -419,14 +419,14 @@ def main():
     given = parser.parse_args()
     print(f"seed {given.seed}")
     warnings.simplefilter("ignore", zarr.errors.ZarrUserWarning)
-    chance = Handler.chance = random.Random(given.seed)
+    rng = Handler.rng = random.Random(given.seed)
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as served:
         Handler.folder = Path(served)
         workdir = Workdir(str(Path(given.program).resolve()), folder, server.server_port)
-        formats(workdir, Path(served), chance, given.count)
-        movements(workdir, Path(served), chance, max(4, given.count // 4))
+        formats(workdir, Path(served), rng, given.count)
+        movements(workdir, Path(served), rng, max(4, given.count // 4))
         requests(workdir)
         without_ranges(workdir, Path(served))
         stores(workdir, Path(served))

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_are_waited_for_and_none_is_lost() {
+    fn threads_wait_for_cores_and_return_them() {
         let _alone = COUNTING.lock();
         let computing = AtomicUsize::new(0);
         let most = AtomicUsize::new(0);

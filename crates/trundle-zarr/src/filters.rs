@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_taken_where_they_can_be_undone() {
+    fn only_filters_that_can_be_undone_are_taken() {
         let delta = |dtype: &str| json!({"id": "delta", "dtype": dtype, "astype": dtype});
         let of_v3 = |name: &str, configuration: Value| json!({"name": name, "configuration": configuration});
         let bytes = || of_v3("bytes", json!({"endian": "little"}));
@@ -207,19 +207,19 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_added_up() {
-        let undone = |kind: &str, bytes: &[u8]| {
+    fn delta_filters_are_undone() {
+        let decoded = |kind: &str, bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
             Filters { codecs: Vec::new(), delta: Some(kind.to_owned()) }.undo(&mut bytes);
             bytes
         };
-        assert_eq!(undone("u1", &[250, 3, 4, 255]), [250, 253, 1, 0]);
-        assert_eq!(undone("i2", &[255, 0, 2, 0]), [255, 0, 1, 1]);
+        assert_eq!(decoded("u1", &[250, 3, 4, 255]), [250, 253, 1, 0]);
+        assert_eq!(decoded("i2", &[255, 0, 2, 0]), [255, 0, 1, 1]);
         let floats = [0.1f32, 0.2, -0.3].map(f32::to_le_bytes).concat();
         let sums = [0.1f32, 0.1 + 0.2, (0.1f32 + 0.2) - 0.3].map(f32::to_le_bytes).concat();
-        assert_eq!(undone("f4", &floats), sums);
+        assert_eq!(decoded("f4", &floats), sums);
         let nan = [f64::NAN.to_le_bytes(), (-0.0f64).to_le_bytes()].concat();
-        assert_eq!(undone("f8", &nan)[..8], nan[..8]);
-        assert_eq!(undone("u8", &[]), Vec::<u8>::new());
+        assert_eq!(decoded("f8", &nan)[..8], nan[..8]);
+        assert_eq!(decoded("u8", &[]), Vec::<u8>::new());
     }
 }

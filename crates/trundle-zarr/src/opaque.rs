@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_to_version_3_and_back() {
+    fn type_names_are_converted_to_version_3_and_back() {
         for dtype in [
             json!("|S5"),
             json!("|V12"),
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn every_big_endian_part_is_swapped_by_itself() {
+    fn big_endian_parts_are_swapped_separately() {
         let dtype = json!([
             ["a", "|u1"],
             ["b", ">i2", [2]],
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_follow_each_other_are_one_run() {
+    fn adjacent_numbers_form_one_run() {
         for (dtype, width, runs) in [
             (json!([["a", ">i2", [524_288]]]), 1 << 20, 1),
             (json!([["a", ">i2"], ["b", ">u2", [2, 3]], ["c", ">i4"]]), 18, 2),

@@ -78,7 +78,7 @@ mod tests {
     use crate::cores::COUNTING;
 
     #[test]
-    fn what_is_encoded_again_is_what_a_new_encoder_makes() {
+    fn a_reused_encoder_encodes_like_a_new_one() {
         let _alone = COUNTING.lock();
         let texts: Vec<Vec<u8>> =
             (0..40u32).map(|i| (0..i * 997).map(|at| (at / 7 * i % 251) as u8).collect()).collect();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_codecs_are_for_others() {
+    fn only_a_single_zstd_codec_has_encoders() {
         let zstd = json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}});
         let gzip = json!({"name": "gzip", "configuration": {"level": 3}});
         let both = [zstd, gzip];

@@ -31,9 +31,9 @@ V3_CODECS = [
 ]
 
 
-def elements(chance, dtype, shape):
+def elements(rng, dtype, shape):
     """Return a random array, in which the fill value 0 is frequent."""
-    many = chance.integers(0, 4 if chance.random() < 0.3 else 200, shape)
+    many = rng.integers(0, 4 if rng.random() < 0.3 else 200, shape)
     if np.dtype(dtype).names:
         made = np.zeros(shape, dtype)
         for name in made.dtype.names:
@@ -42,32 +42,32 @@ def elements(chance, dtype, shape):
     return many.astype("i4").astype(dtype)
 
 
-def create(chance, group, version, name, values, names):
+def create(rng, group, version, name, values, names):
     """Create an array in a group, with random chunks, shards, order, codecs and fill value."""
     rank = values.ndim
-    if version == 2 and values.dtype.names and chance.random() < 0.5:
+    if version == 2 and values.dtype.names and rng.random() < 0.5:
         values = values.astype(values.dtype.newbyteorder(">"))
-    chunks = tuple(int(chance.integers(1, 6)) for _ in range(rank))
+    chunks = tuple(int(rng.integers(1, 6)) for _ in range(rank))
     options = {"shape": values.shape, "dtype": values.dtype, "chunks": chunks}
     if values.dtype.kind not in "USV":
-        options["fill_value"] = values.dtype.type(chance.integers(0, 2))
+        options["fill_value"] = values.dtype.type(rng.integers(0, 2))
     elif values.dtype.kind == "V":
-        options["fill_value"] = elements(chance, values.dtype, [1])[0]
+        options["fill_value"] = elements(rng, values.dtype, [1])[0]
     if version == 2:
-        options["compressors"] = V2_CODECS[chance.integers(len(V2_CODECS))]
-        options["order"] = "F" if chance.random() < 0.4 else "C"
+        options["compressors"] = V2_CODECS[rng.integers(len(V2_CODECS))]
+        options["order"] = "F" if rng.random() < 0.4 else "C"
         options["attributes"] = {"_ARRAY_DIMENSIONS": names}
-        if chance.random() < 0.3:
+        if rng.random() < 0.3:
             options["chunk_key_encoding"] = {"name": "v2", "separator": "/"}
     else:
-        options["compressors"] = V3_CODECS[chance.integers(len(V3_CODECS))]
+        options["compressors"] = V3_CODECS[rng.integers(len(V3_CODECS))]
         options["dimension_names"] = names
         # zarr-python 3.1 fails with shards of structures.
-        if chance.random() < 0.4 and not values.dtype.names:
-            options["shards"] = tuple(int(chunk * chance.integers(1, 4)) for chunk in chunks)
-        elif chance.random() < 0.4:
-            options["filters"] = [zarr.codecs.TransposeCodec(order=[int(i) for i in chance.permutation(rank)])]
-        if chance.random() < 0.2:
+        if rng.random() < 0.4 and not values.dtype.names:
+            options["shards"] = tuple(int(chunk * rng.integers(1, 4)) for chunk in chunks)
+        elif rng.random() < 0.4:
+            options["filters"] = [zarr.codecs.TransposeCodec(order=[int(i) for i in rng.permutation(rank)])]
+        if rng.random() < 0.2:
             options["chunk_key_encoding"] = {"name": "v2", "separator": "."}
     array = group.create_array(name, **options)
     array.attrs["units"] = "K"
@@ -75,13 +75,13 @@ def create(chance, group, version, name, values, names):
         array[...] = values
 
 
-def store(chance, path, version, arrays):
+def store(rng, path, version, arrays):
     """Write arrays, each with its axis names, to a new store."""
     group = zarr.create_group(path, zarr_format=version, attributes={"title": path.name})
     for name, (values, names) in arrays.items():
-        create(chance, group, version, name, values, names)
-    if version == 2 or chance.random() < 0.5:
-        if chance.random() < 0.7:
+        create(rng, group, version, name, values, names)
+    if version == 2 or rng.random() < 0.5:
+        if rng.random() < 0.7:
             zarr.consolidate_metadata(path, zarr_format=version)
 
 
@@ -104,43 +104,43 @@ def same(one, other):
     return native[0] == native[1] and np.array_equal(one, other)
 
 
-def compare(path, other, arrays, what):
+def compare(path, other, arrays, label):
     """Compare a store with one that zarr-python has written, and with the arrays that it must have."""
     found = documents(path)
     for name, document in documents(other).items():
         if found.get(name) != document:
-            sys.exit(f"{what}: {name} is\n{found.get(name)}\nnot\n{document}")
+            sys.exit(f"{label}: {name} is\n{found.get(name)}\nnot\n{document}")
     group = zarr.open_group(path, mode="r")
     for name, values in arrays.items():
         if not same(group[name][...], values):
-            sys.exit(f"{what}: {name} is\n{group[name][...]}\nnot\n{values}")
+            sys.exit(f"{label}: {name} is\n{group[name][...]}\nnot\n{values}")
 
 
 def one_case(program, folder, seed):
     """Append to a random store, or replace a region of it."""
-    chance = np.random.default_rng(seed)
-    rank = int(chance.integers(1, 4))
-    sizes = [int(chance.integers(1, 12)) for _ in range(rank)]
-    axis = int(chance.integers(rank))
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 4))
+    sizes = [int(rng.integers(1, 12)) for _ in range(rank)]
+    axis = int(rng.integers(rank))
     names = ["time" if i == axis else "xyz"[i] for i in range(rank)]
-    added = int(chance.integers(0, 9))
-    is_region = chance.random() < 0.4
+    added = int(rng.integers(0, 9))
+    is_region = rng.random() < 0.4
     if is_region:
-        begin = int(chance.integers(0, sizes[axis]))
-        added = int(chance.integers(0, sizes[axis] - begin + 1))
+        begin = int(rng.integers(0, sizes[axis]))
+        added = int(rng.integers(0, sizes[axis] - begin + 1))
     else:
-        sizes[axis] = begin = int(chance.integers(0, 12))
-    dtype = TYPES[chance.integers(len(TYPES))]
+        sizes[axis] = begin = int(rng.integers(0, 12))
+    dtype = TYPES[rng.integers(len(TYPES))]
     own = [added if i == axis else size for i, size in enumerate(sizes)]
-    old = {"a": (elements(chance, dtype, sizes), names), "t": (elements(chance, "i8", sizes[axis : axis + 1]), ["time"])}
-    new = {"a": (elements(chance, dtype, own), names), "t": (elements(chance, "i8", [added]), ["time"])}
-    if chance.random() < 0.5:
-        fixed = elements(chance, "f4", [3, 2])
+    old = {"a": (elements(rng, dtype, sizes), names), "t": (elements(rng, "i8", sizes[axis : axis + 1]), ["time"])}
+    new = {"a": (elements(rng, dtype, own), names), "t": (elements(rng, "i8", [added]), ["time"])}
+    if rng.random() < 0.5:
+        fixed = elements(rng, "f4", [3, 2])
         old["fixed"] = new["fixed"] = (fixed, ["p", "q"])
-    alls, news, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
-    store(chance, alls, int(chance.integers(2, 4)), old)
-    store(chance, news, int(chance.integers(2, 4)), new)
-    shutil.copytree(alls, expected)
+    target, source, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
+    store(rng, target, int(rng.integers(2, 4)), old)
+    store(rng, source, int(rng.integers(2, 4)), new)
+    shutil.copytree(target, expected)
     group = zarr.open_group(expected, mode="r+", use_consolidated=False)
     arrays = {}
     for name, (values, axes) in old.items():
@@ -162,48 +162,48 @@ def one_case(program, folder, seed):
     if ".zmetadata" in metadata or "consolidated_metadata" in metadata.get("zarr.json", {}):
         zarr.consolidate_metadata(expected, zarr_format=version)
     where = ["--region", f"time={begin}:{begin + added}"] if is_region else ["--append", "time"]
-    what = f"seed {seed}: {where} of {sizes}"
+    label = f"seed {seed}: {where} of {sizes}"
     # xarray takes the fill value of version 2 as a mask, and that of version 3 not.
-    arguments = ["convert", news, "-o", alls, *where, "--quiet", "--ignore-attrs", "_FillValue"]
-    if chance.random() < 0.5:
+    arguments = ["convert", source, "-o", target, *where, "--quiet", "--ignore-attrs", "_FillValue"]
+    if rng.random() < 0.5:
         arguments += ["--verify"]
-    if chance.random() < 0.3:
+    if rng.random() < 0.3:
         arguments += ["--max-mem", "128M"]
-    code, said = run(program, *arguments)
+    code, messages = run(program, *arguments)
     if code != 0:
-        sys.exit(f"{what}: exit code {code}: {said}")
-    compare(alls, expected, arrays, what)
-    left = [entry.name for entry in folder.iterdir() if entry.name.startswith(".trundle")]
-    if left:
-        sys.exit(f"{what}: left {left}")
+        sys.exit(f"{label}: exit code {code}: {messages}")
+    compare(target, expected, arrays, label)
+    leftovers = [entry.name for entry in folder.iterdir() if entry.name.startswith(".trundle")]
+    if leftovers:
+        sys.exit(f"{label}: left {leftovers}")
 
 
-def beside_xarray(program, folder, version, consolidated):
+def compare_with_xarray(program, folder, version, consolidated):
     """Append to a data set and replace a region as xarray does."""
     def data_set(begin, end):
-        chance = np.random.default_rng(begin)
+        rng = np.random.default_rng(begin)
         lat, time = np.linspace(-40, 40, 9), np.datetime64("2020-01-01", "ns") + np.arange(begin, end) * np.timedelta64(1, "D")
         shape = (end - begin, 9, 5)
         return xr.Dataset(
-            {"t2m": (("time", "lat", "lon"), chance.normal(size=shape).astype("f4"), {"units": "K"}), "land": (("lat",), np.arange(9))},
+            {"t2m": (("time", "lat", "lon"), rng.normal(size=shape).astype("f4"), {"units": "K"}), "land": (("lat",), np.arange(9))},
             coords={"time": time, "lat": lat, "lon": np.arange(5)},
             attrs={"title": f"from day {begin}"},
         )
 
     encoding = {"t2m": {"chunks": (4, 3, 5)}, "time": {"chunks": (4,), "units": "days since 2020-01-01", "dtype": "i8"}}
     units = {"time": encoding["time"]}
-    alls, new, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
+    target, new, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
     options = {"zarr_format": version, "consolidated": consolidated}
-    data_set(0, 10).to_zarr(alls, encoding=encoding, **options)
-    shutil.copytree(alls, expected)
+    data_set(0, 10).to_zarr(target, encoding=encoding, **options)
+    shutil.copytree(target, expected)
     data_set(10, 17).to_zarr(new, encoding=units, **options)
     data_set(10, 17).to_zarr(expected, append_dim="time", **options)
     parts = [["--append", "time"], ["--region", "time=2:9"]]
     for where in parts:
-        code, said = run(program, "convert", new, "-o", alls, *where, "--quiet")
+        code, messages = run(program, "convert", new, "-o", target, *where, "--quiet")
         if code != 0:
-            sys.exit(f"xarray, version {version}, {where}: {said}")
-        one, other = (xr.open_zarr(path, consolidated=consolidated).load() for path in (alls, expected))
+            sys.exit(f"xarray, version {version}, {where}: {messages}")
+        one, other = (xr.open_zarr(path, consolidated=consolidated).load() for path in (target, expected))
         other.attrs = data_set(0, 10).attrs
         if not one.identical(other):
             sys.exit(f"xarray, version {version}, {where}: the program made\n{one}\nand xarray\n{other}")
@@ -212,10 +212,10 @@ def beside_xarray(program, folder, version, consolidated):
         data_set(2, 9).drop_vars(["lat", "lon", "land"]).to_zarr(expected, region={"time": slice(2, 9)}, **options)
 
 
-def killed(program, folder, kills, seed):
+def kill_appends(program, folder, kills, seed):
     """Kill appends at random moments. The array must be the old or the new one, and --resume must finish it."""
-    chance = random.Random(seed)
-    alls, new, before = folder / "all.zarr", folder / "new.zarr", folder / "before.zarr"
+    rng = random.Random(seed)
+    target, new, before = folder / "all.zarr", folder / "new.zarr", folder / "before.zarr"
     numbers = np.arange(46 * 40 * 40, dtype="f8").reshape(46, 40, 40)
     for path, part in ((before, numbers[:23]), (new, numbers[23:])):
         group = zarr.create_group(path)
@@ -225,61 +225,61 @@ def killed(program, folder, kills, seed):
         array[...] = part[:, 0, 0]
         zarr.consolidate_metadata(path)
     expected = {"a": (numbers[:23], numbers), "t": (numbers[:23, 0, 0], numbers[:, 0, 0])}
-    command = [program, "convert", str(new), "-o", str(alls), "--append", "t", "--quiet"]
+    command = [program, "convert", str(new), "-o", str(target), "--append", "t", "--quiet"]
 
     def state():
         """Return whether each array is the new one."""
-        group = zarr.open_group(alls, mode="r", use_consolidated=False)
-        listed = zarr.open_group(alls, mode="r")
-        news = {}
+        group = zarr.open_group(target, mode="r", use_consolidated=False)
+        listed = zarr.open_group(target, mode="r")
+        are_new = {}
         for name, (old, whole) in expected.items():
             for own in (group[name][...], listed[name][...]):
-                news[name] = same(own, whole)
-                if not news[name] and not same(own, old):
+                are_new[name] = same(own, whole)
+                if not are_new[name] and not same(own, old):
                     sys.exit(f"kill, seed {seed}: {name} is neither the old array nor the new one")
-        return news
+        return are_new
 
-    def left(ending):
+    def leftovers(ending):
         return [entry for entry in folder.iterdir() if entry.name.startswith(".trundle") and entry.name.endswith(ending)]
 
-    shutil.copytree(before, alls)
+    shutil.copytree(before, target)
     begin = time.monotonic()
     subprocess.run(command, check=True)
     whole = time.monotonic() - begin
     counts, kill = {"begun": 0, "half": 0, "over": 0, "not begun": 0}, 0
     while kill < kills:
-        shutil.rmtree(alls)
-        shutil.copytree(before, alls)
+        shutil.rmtree(target)
+        shutil.copytree(before, target)
         child = subprocess.Popen(command)
         if kill % 2:
             # While the new chunks are moved into the store.
-            while child.poll() is None and not left(".append"):
+            while child.poll() is None and not leftovers(".append"):
                 pass
-            time.sleep(chance.random() * whole / 10)
+            time.sleep(rng.random() * whole / 10)
         else:
-            time.sleep(chance.random() * whole)
+            time.sleep(rng.random() * whole)
         child.kill()
         if child.wait() == 0:
             counts["over"] += 1
             kill += kill % 2 == 0
             continue
         kill += 1
-        news = state()
-        half, begun = left(".append"), left(".part")
+        are_new = state()
+        half, begun = leftovers(".append"), leftovers(".part")
         counts["half" if half else "begun" if begun else "not begun"] += 1
         if half and kill % 3 == 0:
-            code, said = run(*command)
-            if code == 0 or "--resume" not in said:
-                sys.exit(f"kill: another append is not refused: {said}")
-        code, said = run(*command, "--resume")
+            code, messages = run(*command)
+            if code == 0 or "--resume" not in messages:
+                sys.exit(f"kill: another append is not refused: {messages}")
+        code, messages = run(*command, "--resume")
         if code != 0:
-            if all(news.values()) and "nothing to resume" in said:
+            if all(are_new.values()) and "nothing to resume" in messages:
                 continue
-            if half or begun and json_of(begun[0]) or "nothing to resume" not in said:
-                sys.exit(f"kill: --resume fails: {said}")
+            if half or begun and json_of(begun[0]) or "nothing to resume" not in messages:
+                sys.exit(f"kill: --resume fails: {messages}")
             subprocess.run(command, check=True)
-        if not all(state().values()) or left(""):
-            sys.exit(f"kill: after --resume the array is not the new one, or there are {left('')}")
+        if not all(state().values()) or leftovers(""):
+            sys.exit(f"kill: after --resume the array is not the new one, or there are {leftovers('')}")
     print(f"{kill} kills: {counts}", flush=True)
 
 
@@ -292,24 +292,24 @@ def json_of(folder):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("program", type=Path)
-    arguments.add_argument("--count", type=int, default=40)
-    arguments.add_argument("--kills", type=int, default=10)
-    arguments.add_argument("--seed", type=int, default=0)
-    asked = arguments.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    program = asked.program.resolve()
-    for seed in range(asked.seed, asked.seed + asked.count):
+    program = arguments.program.resolve()
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
         with tempfile.TemporaryDirectory() as folder:
             one_case(program, Path(folder), seed)
     for version, consolidated in ((2, True), (2, False), (3, True), (3, False)):
         with tempfile.TemporaryDirectory() as folder:
-            beside_xarray(program, Path(folder), version, consolidated)
-    if asked.kills:
+            compare_with_xarray(program, Path(folder), version, consolidated)
+    if arguments.kills:
         with tempfile.TemporaryDirectory() as folder:
-            killed(program, Path(folder), asked.kills, asked.seed)
-    print(f"{asked.count} stores and four data sets are as zarr-python and xarray write them")
+            kill_appends(program, Path(folder), arguments.kills, arguments.seed)
+    print(f"{arguments.count} stores and four data sets are as zarr-python and xarray write them")
 
 
 if __name__ == "__main__":

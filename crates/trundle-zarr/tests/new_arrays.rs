@@ -46,7 +46,7 @@ fn counts(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
 }
 
 /// Writes distinct numbers, and returns the index and the bytes of each chunk.
-fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
+fn write_array(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
     let writer = ArrayWriter::create(&at(root), new).unwrap();
     let at_once = new.written_at_once();
     // The number of an element follows from its position, also beyond the array's edge.
@@ -71,7 +71,7 @@ fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_array_is_read_back() {
     for (path, shape, chunk, shard) in [
         ("", &[5, 7, 9][..], &[2, 3, 4][..], None),
         ("", &[5, 7, 9], &[2, 3, 4], Some(&[4, 3, 8][..])),
@@ -82,7 +82,7 @@ fn what_is_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let new = new_array(path, shape, chunk, shard);
         new.check().unwrap();
-        let expected = written(folder.path(), &new);
+        let expected = write_array(folder.path(), &new);
         let store = Store::open(&at(folder.path())).unwrap();
         assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
         let [array] = &store.arrays[..] else { panic!("{:?}", store.arrays) };
@@ -95,7 +95,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn types_are_those_that_are_read() {
+fn types_are_read_back_as_written() {
     for (dtype, width) in [
         ("bool", 1),
         ("int8", 1),
@@ -139,25 +139,25 @@ fn types_are_those_that_are_read() {
 }
 
 #[test]
-fn what_is_said_besides_is_kept() {
+fn names_attributes_and_fill_values_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let said = |name: &str| -> Attributes {
+    let attribute = |name: &str| -> Attributes {
         [(name.to_owned(), serde_json::json!([1, {"deep": "ü"}]))].into_iter().collect()
     };
     let names = vec![Some("lat".to_owned()), None];
     let new = NewArray {
         dimension_names: names.clone(),
-        attributes: said("of it"),
+        attributes: attribute("of it"),
         fill: f32::NAN.to_le_bytes().to_vec(),
         ..new_array("t", &[3, 4], &[2, 2], None)
     };
-    let groups = BTreeMap::from([(String::new(), said("of all"))]);
+    let groups = BTreeMap::from([(String::new(), attribute("of all"))]);
     create_groups(&*at(folder.path()), &groups, std::slice::from_ref(&new), &[]).unwrap();
     let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
     writer.write(&[0, 0], &f32::NAN.to_le_bytes().repeat(4)).unwrap();
     assert!(!folder.path().join("t/c/0/0").exists(), "nothing but the fill value");
     let store = Store::open(&at(folder.path())).unwrap();
-    assert_eq!(store.attributes, said("of all"));
+    assert_eq!(store.attributes, attribute("of all"));
     let array = &store.arrays[0];
     assert_eq!((&array.dimension_names, &array.attributes), (&names, &new.attributes));
     assert_eq!(array.fill, new.fill);
@@ -165,7 +165,7 @@ fn what_is_said_besides_is_kept() {
 }
 
 #[test]
-fn what_is_0_throughout_has_no_file() {
+fn chunks_of_zeros_are_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let writer = ArrayWriter::create(&at(folder.path()), &new_array("", &[4], &[2], None)).unwrap();
     writer.write(&[0], &[0; 8]).unwrap();
@@ -174,7 +174,7 @@ fn what_is_0_throughout_has_no_file() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_types_chunks_and_shards_are_refused() {
     let refused = |new: &NewArray| {
         let folder = tempfile::tempdir().unwrap();
         let created = ArrayWriter::create(&at(folder.path()), new).map(drop);

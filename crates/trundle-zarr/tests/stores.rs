@@ -19,7 +19,7 @@ fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores")
 }
 
-fn only(path: &Path) -> ZarrArray {
+fn only_array(path: &Path) -> ZarrArray {
     let mut store = Store::open(&at(path)).unwrap();
     assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
     assert_eq!(store.arrays.len(), 1);
@@ -47,13 +47,13 @@ fn elements(array: &ZarrArray) -> Vec<f32> {
 }
 
 #[test]
-fn what_zarr_python_writes_is_read() {
+fn stores_of_zarr_python_are_read() {
     let expected: Vec<f32> = (0..5 * 7 * 9).map(|n| n as f32).collect();
     let mut names = Vec::new();
     for entry in fs::read_dir(stores()).unwrap() {
         let path = entry.unwrap().path();
         assert!(Store::is_store(&path), "{}", path.display());
-        let array = only(&path);
+        let array = only_array(&path);
         assert_eq!(
             (&array.path[..], &array.shape[..], &array.dtype[..]),
             ("", &[5, 7, 9][..], "float32")
@@ -65,8 +65,8 @@ fn what_zarr_python_writes_is_read() {
 }
 
 #[test]
-fn chunks_of_a_shard_are_read_by_themselves() {
-    let array = only(&stores().join("v3-sharded"));
+fn chunks_of_a_shard_are_read_separately() {
+    let array = only_array(&stores().join("v3-sharded"));
     assert_eq!(array.chunk, [1, 4, 3]);
     assert_eq!(array.chunk_bytes, 4 * 12);
 }
@@ -92,7 +92,7 @@ fn copy_folder(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
+fn chunks_that_decode_to_too_many_bytes_are_refused() {
     use std::io::Write;
 
     let zeros = vec![0; 1 << 20];
@@ -117,17 +117,17 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
         ("v3-blosc", "c/0/0/0", &blosc),
     ] {
         let copy = changed(name, file, bytes);
-        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        let error = only_array(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
         let (key, why) = error.split_once(": ").unwrap();
         assert_eq!(key, format!("chunk {file}"), "{error}");
         assert!(why.contains("decodes to more than the 240 bytes"), "{name}: {error}");
         // Other chunks can still be read.
-        only(copy.path()).read_chunk(&[1, 1, 1]).unwrap();
+        only_array(copy.path()).read_chunk(&[1, 1, 1]).unwrap();
     }
 }
 
 #[test]
-fn what_is_wrong_in_one_place_hides_nothing_else() {
+fn unreadable_members_do_not_hide_others() {
     let group = tempfile::tempdir().unwrap();
     let root = group.path();
     let write = |path: &str, text: &str| {
@@ -152,11 +152,11 @@ fn what_is_wrong_in_one_place_hides_nothing_else() {
 }
 
 #[test]
-fn a_shard_whose_index_leads_elsewhere_is_refused() {
+fn truncated_shards_are_refused() {
     let shard = fs::read(stores().join("v3-sharded/c/0/0/0")).unwrap();
     for cut in [1, 4, 20, 100, shard.len() - 1] {
         let copy = changed("v3-sharded", "c/0/0/0", &shard[..cut]);
-        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        let error = only_array(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
         assert!(error.starts_with("chunk c/0/0/0: "), "{error}");
     }
 }
@@ -189,7 +189,7 @@ fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
 }
 
 #[test]
-fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_is_missing() {
+fn entries_of_a_shard_index_are_within_the_shard_or_missing() {
     let bytes = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     let sharding = |codecs: Value, chunk: usize| {
         json!([{"name": "sharding_indexed", "configuration": {
@@ -198,7 +198,7 @@ fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_
     };
     let read = |codecs: &Value, shard: &[u8]| {
         let store = four_bytes("zarr.json", &json!({"codecs": codecs}), shard);
-        let array = only(store.path());
+        let array = only_array(store.path());
         let count = 4 / array.chunk[0];
         (0..count).map(|i| array.read_chunk(&[i])).collect::<Result<Vec<_>, _>>()
     };
@@ -236,7 +236,7 @@ fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_
 }
 
 #[test]
-fn fill_values_of_version_2_have_all_the_forms_that_zarr_python_reads() {
+fn fill_values_of_version_2_are_read_in_all_forms() {
     let one = |value: f32| value.to_le_bytes().to_vec();
     let text = |text: &str| text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     for (dtype, fill, expected) in [
@@ -267,12 +267,12 @@ fn fill_values_of_version_2_have_all_the_forms_that_zarr_python_reads() {
         ("|V3", json!("AQID"), vec![1, 2, 3]),
     ] {
         let store = four_bytes(".zarray", &json!({"dtype": dtype, "fill_value": fill}), &[]);
-        assert_eq!(only(store.path()).fill, expected, "{dtype} {fill}");
+        assert_eq!(only_array(store.path()).fill, expected, "{dtype} {fill}");
     }
 }
 
 #[test]
-fn json_as_python_writes_it_is_read() {
+fn json_as_written_by_python_is_read() {
     let text = r#"{"a":NaN,"b":[1,-Infinity,{"c":Infinity}],"d":"NaN","e":123456789012345678901234567890}"#;
     let attributes = json!({
         "a": "\0NaN", "b": [1, "\0-Infinity", { "c": "\0Infinity" }], "d": "NaN",
@@ -288,30 +288,30 @@ fn json_as_python_writes_it_is_read() {
         if name == ".zarray" {
             fs::write(store.path().join(".zattrs"), text).unwrap();
         }
-        let array = only(store.path());
+        let array = only_array(store.path());
         assert_eq!(array.fill, f32::NAN.to_le_bytes(), "{name}");
         assert_eq!(Value::from(array.attributes), attributes, "{name}");
     }
     let nulls =
         json!({ "attributes": null, "storage_transformers": null, "dimension_names": null });
     let store = four_bytes("zarr.json", &nulls, &[]);
-    assert!(only(store.path()).attributes.is_empty());
+    assert!(only_array(store.path()).attributes.is_empty());
     let store = four_bytes(".zarray", &json!({}), &[]);
     fs::write(store.path().join(".zattrs"), "null").unwrap();
-    assert!(only(store.path()).attributes.is_empty());
+    assert!(only_array(store.path()).attributes.is_empty());
 }
 
 #[test]
-fn an_array_of_no_axes_is_read_whatever_the_order_of_its_axes() {
+fn an_array_without_axes_is_read_in_any_axis_order() {
     let shuffle = json!([{"id": "shuffle", "elementsize": 1}]);
     let scalar = json!({"shape": [], "chunks": [], "order": "F", "filters": shuffle});
     let store = four_bytes(".zarray", &scalar, &[]);
-    assert_eq!(only(store.path()).read_chunk(&[]).unwrap(), [9]);
+    assert_eq!(only_array(store.path()).read_chunk(&[]).unwrap(), [9]);
     let codecs = json!([{"name": "transpose", "configuration": {"order": []}}, {"name": "bytes"}]);
     let grid = json!({"name": "regular", "configuration": {"chunk_shape": []}});
     let scalar = json!({"shape": [], "chunk_grid": grid, "codecs": codecs});
     let store = four_bytes("zarr.json", &scalar, &[]);
-    assert_eq!(only(store.path()).read_chunk(&[]).unwrap(), [9]);
+    assert_eq!(only_array(store.path()).read_chunk(&[]).unwrap(), [9]);
 }
 
 /// Creates an array of version 2 from [`four_bytes`] with one chunk.
@@ -336,7 +336,7 @@ fn structures_are_read_with_little_endian_fields() {
         } else {
             of_v2(&changes, chunk)
         };
-        let array = only(store.path());
+        let array = only_array(store.path());
         assert_eq!(array.dtype, r#"[["a","<i2"],["b","|S1"],["c","<u2",[2]]]"#);
         assert_eq!((array.width, &array.fill[..]), (7, &[1, 0, 2, 3, 0, 4, 0][..]));
         assert_eq!(array.read_chunk(&[0]).unwrap(), expected);
@@ -353,17 +353,17 @@ fn structures_are_read_with_little_endian_fields() {
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
             "codecs": [{"name": "bytes", "configuration": {"endian": endian}}],
         });
-        let array = only(four_bytes("zarr.json", &changes, &chunk).path());
+        let array = only_array(four_bytes("zarr.json", &changes, &chunk).path());
         assert_eq!(array.fill, [1, 0, 2, 3]);
         let written = four_bytes("zarr.json", &changes, &chunk);
-        assert_eq!(only(written.path()).read_chunk(&[0]).unwrap(), [2, 1, 3, 4], "{endian}");
+        assert_eq!(only_array(written.path()).read_chunk(&[0]).unwrap(), [2, 1, 3, 4], "{endian}");
         let missing = four_bytes("zarr.json", &changes, &[]);
-        assert_eq!(only(missing.path()).read_chunk(&[0]).unwrap(), [1, 0, 2, 3], "{endian}");
+        assert_eq!(only_array(missing.path()).read_chunk(&[0]).unwrap(), [1, 0, 2, 3], "{endian}");
     }
 }
 
 #[test]
-fn filters_of_numcodecs_are_undone() {
+fn filters_of_numcodecs_are_decoded() {
     let delta = json!({"id": "delta", "dtype": "|u1", "astype": "|u1"});
     let packed = json!({"filters": [{"id": "packbits"}], "dtype": "|b1", "fill_value": true});
     let checked = |location: Value| json!({"filters": [{"id": "crc32", "location": location}]});
@@ -390,7 +390,7 @@ fn filters_of_numcodecs_are_undone() {
         } else {
             of_v2(&changes, chunk)
         };
-        let array = only(store.path());
+        let array = only_array(store.path());
         let mut out = [0; 4];
         match (array.read_chunk(&[0]), expected) {
             (Ok(read), Ok(expected)) => {
@@ -404,11 +404,11 @@ fn filters_of_numcodecs_are_undone() {
 }
 
 #[test]
-fn chunks_of_different_sizes_are_read_as_chunks_of_the_largest_size() {
+fn uneven_chunks_are_read_as_chunks_of_the_largest_size() {
     let uneven = |chunks: Value| json!({"chunk_grid": {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": chunks}}});
     let store = four_bytes("zarr.json", &uneven(json!([[1, 2, 3]])), &[5]);
     fs::write(store.path().join("c/2"), [7, 8, 0]).unwrap();
-    let array = only(store.path());
+    let array = only_array(store.path());
     assert_eq!((&array.chunk[..], array.is_uneven), (&[3][..], true));
     assert_eq!(array.read_chunk(&[0]).unwrap(), [5, 9, 9]);
     assert_eq!(array.read_chunk(&[1]).unwrap(), [7, 9, 9]);
@@ -433,7 +433,7 @@ fn chunks_of_different_sizes_are_read_as_chunks_of_the_largest_size() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, chunk).unwrap();
     }
-    let array = only(store.path());
+    let array = only_array(store.path());
     let read = |index: [u64; 2]| array.read_chunk(&index).unwrap();
     assert_eq!(array.chunk, [2, 2]);
     assert_eq!((read([0, 0]), read([0, 1])), (vec![1, 2, 4, 5], vec![3, 9, 6, 9]));
@@ -443,7 +443,7 @@ fn chunks_of_different_sizes_are_read_as_chunks_of_the_largest_size() {
 }
 
 #[test]
-fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
+fn unsupported_metadata_is_refused_with_value_and_limit() {
     let codec = |name: &str, configuration: Value| {
         let codec = json!({"name": name, "configuration": configuration});
         let inner = json!([{"name": "bytes"}, codec]);
@@ -567,12 +567,12 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
     for extra in
         [json!({"scale": {"must_understand": false}}), json!({"consolidated_metadata": null})]
     {
-        only(four_bytes("zarr.json", &extra, &[]).path());
+        only_array(four_bytes("zarr.json", &extra, &[]).path());
     }
 }
 
 #[test]
-fn lz4_that_ends_early_or_says_less_is_refused() {
+fn truncated_or_short_lz4_data_is_refused() {
     for (bytes, word) in [
         (&[][..], "is too short for lz4"),
         (&[240, 0, 0], "is too short for lz4"),
@@ -585,7 +585,7 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
         (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),
     ] {
         let copy = changed("v2-lz4", "0.0.0", bytes);
-        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        let error = only_array(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
         assert!(error.starts_with("chunk 0.0.0: ") && error.contains(word), "{bytes:?}: {error}");
     }
 }

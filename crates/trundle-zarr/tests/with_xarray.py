@@ -26,15 +26,15 @@ CHUNKS = ["--chunks", "lat=24,lon=48,time=-1", "--shards", "lat=48"]
 
 def data_set():
     """Return a data set with coordinates, bounds, a mask, texts, and variables with and without an axis of longitudes."""
-    chance = np.random.default_rng(7)
+    rng = np.random.default_rng(7)
     lat, lon, time = np.linspace(90, -90, 73), np.arange(0, 360, 0.25), np.arange(5)
     grid = (time.size, lat.size, lon.size)
     return xr.Dataset(
         {
-            "t2m": (("time", "lat", "lon"), chance.normal(size=grid).astype("f4"), {"units": "K"}),
-            "land": (("lat", "lon"), chance.integers(0, 2, grid[1:]).astype("i2")),
-            "profile": (("time", "lon"), chance.normal(size=(grid[0], grid[2]))),
-            "lat_bnds": (("lat", "bnds"), chance.normal(size=(grid[1], 2))),
+            "t2m": (("time", "lat", "lon"), rng.normal(size=grid).astype("f4"), {"units": "K"}),
+            "land": (("lat", "lon"), rng.integers(0, 2, grid[1:]).astype("i2")),
+            "profile": (("time", "lon"), rng.normal(size=(grid[0], grid[2]))),
+            "lat_bnds": (("lat", "bnds"), rng.normal(size=(grid[1], 2))),
             "notes": ("kind", np.array(["of ä", ""], dtype=object), {"n": 1}),
         },
         coords={"time": time, "lat": lat, "lon": lon, "crs": 7, "kind": np.array(["ä", "b c"], dtype=object)},

@@ -56,7 +56,7 @@ V3_CODECS = [
 ]
 
 # Values of --codec, with the corresponding codecs of zarr-python.
-ASKED = {
+CODEC_OPTIONS = {
     "none": [],
     "zstd:7": [zarr.codecs.ZstdCodec(level=7)],
     "gzip:9,crc32c": [zarr.codecs.GzipCodec(level=9), zarr.codecs.Crc32cCodec()],
@@ -65,51 +65,51 @@ ASKED = {
 }
 
 
-def some_array(chance):
+def some_array(rng):
     """Return a random array whose elements are as distinct as their type allows."""
-    rank = chance.randint(1, 4)
-    shape = [chance.randint(1, [400, 60, 24, 14][rank - 1]) for _ in range(rank)]
-    if chance.random() < 0.03:
-        shape[chance.randrange(rank)] = 0
+    rank = rng.randint(1, 4)
+    shape = [rng.randint(1, [400, 60, 24, 14][rank - 1]) for _ in range(rank)]
+    if rng.random() < 0.03:
+        shape[rng.randrange(rank)] = 0
     count = math.prod(shape)
-    if chance.random() < 0.25:
-        dtype = np.dtype(chance.choice(STRUCTURES))
+    if rng.random() < 0.25:
+        dtype = np.dtype(rng.choice(STRUCTURES))
         array = np.zeros(shape, dtype)
         for name in dtype.names:
             field = dtype[name]
             numbers = np.arange(count) % 250
             array[name] = (numbers.astype("S3" if field.kind == "V" else field)).astype(field).reshape(shape)
         return array
-    return (np.arange(count) * 7 + 3).astype(chance.choice(TYPES)).reshape(shape)
+    return (np.arange(count) * 7 + 3).astype(rng.choice(TYPES)).reshape(shape)
 
 
-def some_filters(chance, dtype):
+def some_filters(rng, dtype):
     """Return filters for an array of version 2, and the codecs that the program writes instead of them."""
     number = dtype.str
-    filters = [([numcodecs.CRC32(location=chance.choice(["start", "end"]))], [zarr.codecs.Crc32cCodec()])]
+    filters = [([numcodecs.CRC32(location=rng.choice(["start", "end"]))], [zarr.codecs.Crc32cCodec()])]
     if dtype.kind in "iu" or number in ("<f4", "<f8", ">f8"):
         filters += [([numcodecs.Delta(number)], [])] * 3
     if number in ("<f4", "<f8"):
         filters += [([numcodecs.BitRound(7)], []), ([numcodecs.BitRound(9), numcodecs.Quantize(2, number)], [])]
     if dtype.kind == "b":
         filters += [([numcodecs.PackBits()], [])] * 3
-    return chance.choice(filters) if chance.random() < 0.5 else (None, [])
+    return rng.choice(filters) if rng.random() < 0.5 else (None, [])
 
 
-def uneven_store(chance, path, array):
+def uneven_store(rng, path, array):
     """Write a store of version 3 in chunks of different sizes. zarr-python 3.1 does not have them."""
     # The chunks of the older grid end where the array ends.
-    is_rectangular = chance.random() < 0.3 and array.size > 0
+    is_rectangular = rng.random() < 0.3 and array.size > 0
     edges = []
     for size in array.shape:
-        cuts = sorted(chance.sample(range(1, size), min(size - 1, chance.randint(0, 5)))) if size > 1 else []
-        ends = [*cuts, max(size, 1) + (0 if is_rectangular else chance.randint(0, 2))]
+        cuts = sorted(rng.sample(range(1, size), min(size - 1, rng.randint(0, 5)))) if size > 1 else []
+        ends = [*cuts, max(size, 1) + (0 if is_rectangular else rng.randint(0, 2))]
         edges.append([end - begin for begin, end in zip([0, *ends], ends)])
     folder = Path(path)
     like = zarr.create_array(zarr.storage.MemoryStore(), shape=(1,), dtype=array.dtype, **fill_of(array.dtype))
     document = like.metadata.to_dict()
     codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 1}}]
-    lengths = [[[edge, 1] if chance.random() < 0.3 else edge for edge in axis] for axis in edges]
+    lengths = [[[edge, 1] if rng.random() < 0.3 else edge for edge in axis] for axis in edges]
     grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": lengths}}
     if is_rectangular:
         grid = {"name": "rectangular", "configuration": {"chunk_shape": edges}}
@@ -119,7 +119,7 @@ def uneven_store(chance, path, array):
     (folder / "zarr.json").write_text(json.dumps(document))
     begins = [list(itertools.accumulate([0, *axis]))[:-1] for axis in edges]
     for index in itertools.product(*(range(len(axis)) for axis in edges)):
-        if chance.random() < 0.1 or array.size == 0:
+        if rng.random() < 0.1 or array.size == 0:
             part = tuple(slice(begins[axis][i], begins[axis][i] + edges[axis][i]) for axis, i in enumerate(index))
             array[part] = np.array(like.fill_value, array.dtype)
             continue
@@ -141,29 +141,29 @@ def fill_of(dtype):
     return {"fill_value": np.zeros((), dtype)[()]} if dtype.names else {}
 
 
-def some_store(chance, path, array):
+def some_store(rng, path, array):
     """Write the array, or sometimes only a part of it, with zarr-python to a store of a random kind. Return the
     contents of the store, its kind, and the codecs that the program must keep."""
-    chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
+    chunks = tuple(rng.randint(1, size + 2) for size in array.shape)
     native = array.dtype.newbyteorder("=")
-    kind = chance.choice(["2", "3", "sharded", "transposed", "uneven"])
+    kind = rng.choice(["2", "3", "sharded", "transposed", "uneven"])
     if kind == "uneven":
-        return uneven_store(chance, path, array.astype(native)), kind, [zarr.codecs.GzipCodec(level=1)]
+        return uneven_store(rng, path, array.astype(native)), kind, [zarr.codecs.GzipCodec(level=1)]
     if kind == "sharded" and native.kind == "V" and not HAS_SHARDS_OF_BYTES:
         kind = "3"
     same = {"shape": array.shape, "store": path}
-    kept = chance.choice(V3_CODECS)
+    kept = rng.choice(V3_CODECS)
     fill = 0
     if native.kind in "SV":
-        fill = np.zeros((), native)[()] if chance.random() < 0.5 or array.size == 0 else array.flat[array.size // 2]
+        fill = np.zeros((), native)[()] if rng.random() < 0.5 or array.size == 0 else array.flat[array.size // 2]
         same["fill_value"] = fill
     if kind == "2":
-        if array.dtype.names and chance.random() < 0.5:
-            dtype = np.dtype(chance.choice(BIG_ENDIAN))
+        if array.dtype.names and rng.random() < 0.5:
+            dtype = np.dtype(rng.choice(BIG_ENDIAN))
             array = (np.arange(array.size * dtype.itemsize) % 251).astype("u1").view(dtype).reshape(array.shape)
             fill = array.flat[0] if array.size else np.zeros((), dtype)[()]
-        compressor, kept = chance.choice(V2_CODECS)
-        filters, first = some_filters(chance, array.dtype)
+        compressor, kept = rng.choice(V2_CODECS)
+        filters, first = some_filters(rng, array.dtype)
         kept = kept if kept == "blosc" or not first else [*first, *kept]
         compressor, kept = (None, first) if first and kept == "blosc" else (compressor, kept)
         store = zarr.create_array(
@@ -171,23 +171,23 @@ def some_store(chance, path, array):
             dtype=array.dtype,
             chunks=chunks,
             zarr_format=2,
-            order=chance.choice("CF"),
+            order=rng.choice("CF"),
             filters=filters,
             compressors=compressor,
         )
     elif kind == "3":
         store = zarr.create_array(**same, dtype=native, chunks=chunks, compressors=kept)
     elif kind == "sharded":
-        chunks = tuple(chance.randint(1, 5) for _ in array.shape)
-        shards = tuple(chunk * chance.randint(1, 4) for chunk in chunks)
+        chunks = tuple(rng.randint(1, 5) for _ in array.shape)
+        shards = tuple(chunk * rng.randint(1, 4) for chunk in chunks)
         store = zarr.create_array(**same, dtype=native, chunks=chunks, shards=shards, compressors=kept)
     else:
-        order = chance.sample(range(array.ndim), array.ndim)
+        order = rng.sample(range(array.ndim), array.ndim)
         filters = [zarr.codecs.TransposeCodec(order=tuple(order))]
         store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters, compressors=kept)
-    if chance.random() < 0.3:
+    if rng.random() < 0.3:
         # Where nothing is written, elements have the fill value, and most chunks have no file.
-        part = tuple(slice(chance.randint(0, size), None) for size in array.shape)
+        part = tuple(slice(rng.randint(0, size), None) for size in array.shape)
         store[part] = array[part]
         array = store[...]
     else:
@@ -200,18 +200,18 @@ def some_store(chance, path, array):
     return array, kind, kept
 
 
-def some_chain(chance, array):
+def some_chain(rng, array):
     """Return a random chain and its result, which numpy computes."""
     stages = []
-    for _ in range(chance.randint(1, 3)):
-        axis = chance.randrange(array.ndim)
-        match chance.choice(["transpose", "roll", "flip"]):
+    for _ in range(rng.randint(1, 3)):
+        axis = rng.randrange(array.ndim)
+        match rng.choice(["transpose", "roll", "flip"]):
             case "transpose":
-                order = chance.sample(range(array.ndim), array.ndim)
+                order = rng.sample(range(array.ndim), array.ndim)
                 stages.append(f"transpose({','.join(map(str, order))})")
                 array = array.transpose(order)
             case "roll":
-                shift = chance.randint(-50, 50)
+                shift = rng.randint(-50, 50)
                 stages.append(f"roll(shift={shift}, axes={axis})")
                 array = np.roll(array, shift, axis)
             case "flip":
@@ -220,12 +220,12 @@ def some_chain(chance, array):
     return " | ".join(stages), array
 
 
-def some_chunks(chance, array):
+def some_chunks(rng, array):
     """Return options for the chunks of the output, and the chunks and shards that zarr-python should find."""
-    sizes = [chance.randint(1, 12) for _ in array.shape]
-    shards = [size * chance.randint(1, 4) for size in sizes]
+    sizes = [rng.randint(1, 12) for _ in array.shape]
+    shards = [size * rng.randint(1, 4) for size in sizes]
     options = ["--chunks", ",".join(map(str, sizes))]
-    match chance.randrange(3 if array.dtype.kind != "V" or HAS_SHARDS_OF_BYTES else 2):
+    match rng.randrange(3 if array.dtype.kind != "V" or HAS_SHARDS_OF_BYTES else 2):
         case 0:
             return [], None
         case 1:
@@ -262,40 +262,40 @@ def check_read(what, store, out, expected):
             sys.exit(f"{what}: tensorstore reads other elements")
 
 
-def zipped(chance, store):
+def zipped(rng, store):
     """Pack a store in an archive, with or without a folder around it, and with members that others replace."""
     archive = store.with_suffix(".zip")
-    root = chance.choice([store, store.parent])
-    with zipfile.ZipFile(archive, "w", chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as new:
+    root = rng.choice([store, store.parent])
+    with zipfile.ZipFile(archive, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as new:
         for file in filter(Path.is_file, store.rglob("*")):
-            if chance.random() < 0.2:
+            if rng.random() < 0.2:
                 new.writestr(str(file.relative_to(root)), b"{}")
             new.write(file, file.relative_to(root))
     return archive
 
 
-def check(program, folder, chance):
+def check(program, folder, rng):
     """Move one array from a store or an .npy file to a store and back. Return 1, or 0 if the memory did not suffice."""
-    array = some_array(chance)
+    array = some_array(rng)
     source = folder / "x.npy"
     kind, codecs = "npy", [zarr.codecs.ZstdCodec(level=3)]
-    if chance.random() < 0.7:
+    if rng.random() < 0.7:
         source = folder / "x.zarr"
-        array, kind, codecs = some_store(chance, str(source), array)
-        if chance.random() < 0.3:
-            source = zipped(chance, source)
+        array, kind, codecs = some_store(rng, str(source), array)
+        if rng.random() < 0.3:
+            source = zipped(rng, source)
     else:
         np.save(source, array)
-    chain, expected = some_chain(chance, array)
-    chunks, sizes = some_chunks(chance, expected)
-    memory = ["--max-mem", chance.choice(["8K", "40K", "200K", "1M", "64M"])]
-    verify = ["--verify"] * chance.randrange(2)
+    chain, expected = some_chain(rng, array)
+    chunks, sizes = some_chunks(rng, expected)
+    memory = ["--max-mem", rng.choice(["8K", "40K", "200K", "1M", "64M"])]
+    verify = ["--verify"] * rng.randrange(2)
     out = folder / "y.zarr"
     arguments = ["apply", str(source), chain, "-o", str(out), *chunks, *memory, *verify]
-    if chance.random() < 0.4:
-        asked = chance.choice(list(ASKED))
-        codecs = ASKED[asked]
-        arguments += ["--codec", asked]
+    if rng.random() < 0.4:
+        option = rng.choice(list(CODEC_OPTIONS))
+        codecs = CODEC_OPTIONS[option]
+        arguments += ["--codec", option]
     if not moved(program, *arguments):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
@@ -310,7 +310,7 @@ def check(program, folder, chance):
     if not is_kept:
         sys.exit(f"{what}: codecs {store.compressors}, not {codecs}")
     # Move the output again, by changing only its metadata if possible.
-    order = chance.sample(range(expected.ndim), expected.ndim)
+    order = rng.sample(range(expected.ndim), expected.ndim)
     again = folder / "z.zarr"
     chain = f"transpose({','.join(map(str, order))})"
     if moved(program, "apply", str(out), chain, "-o", str(again), "--metadata-only", *memory, *verify):
@@ -328,31 +328,31 @@ def check(program, folder, chance):
 WORDS = ["", "", "Oslo", "Żnin", "naïve 🦀", "x" * 300, "a b"]
 
 
-def texts(program, folder, chance):
+def texts(program, folder, rng):
     """Check a random array of strings of variable length in a group, moved and not moved."""
-    version, shape = chance.choice([2, 3]), [chance.randint(1, 9) for _ in range(chance.randint(1, 3))]
-    chunk = tuple(chance.randint(1, size) for size in shape)
-    values = np.array([chance.choice(WORDS) for _ in range(math.prod(shape))], object).reshape(shape)
-    fill = chance.choice(["", "none"])
+    version, shape = rng.choice([2, 3]), [rng.randint(1, 9) for _ in range(rng.randint(1, 3))]
+    chunk = tuple(rng.randint(1, size) for size in shape)
+    values = np.array([rng.choice(WORDS) for _ in range(math.prod(shape))], object).reshape(shape)
+    fill = rng.choice(["", "none"])
     root = zarr.open_group(folder / "t.zarr", mode="w", zarr_format=version)
-    options = {"filters": [numcodecs.VLenUTF8()], "compressors": chance.choice(V2_CODECS)[0]}
+    options = {"filters": [numcodecs.VLenUTF8()], "compressors": rng.choice(V2_CODECS)[0]}
     if version == 3:
-        options = {"compressors": chance.choice(V3_CODECS) or None}
+        options = {"compressors": rng.choice(V3_CODECS) or None}
     made = root.create_array("s", shape=shape, chunks=chunk, dtype="str", fill_value=fill, **options)
     root.create_array("n", shape=shape, dtype="i4")[...] = 1
-    if chance.random() < 0.3:
-        corner = tuple(slice(0, chance.randint(0, size)) for size in shape)
+    if rng.random() < 0.3:
+        corner = tuple(slice(0, rng.randint(0, size)) for size in shape)
         whole = np.full(shape, fill, object)
         whole[corner] = values[corner]
         made[corner], values = values[corner], whole
     else:
         made[...] = values
-    axis, shift = chance.randrange(len(shape)), chance.randint(-9, 9)
-    order = chance.sample(range(len(shape)), len(shape))
-    indices = [chance.randrange(shape[axis]) for _ in range(chance.randint(1, 5))]
+    axis, shift = rng.randrange(len(shape)), rng.randint(-9, 9)
+    order = rng.sample(range(len(shape)), len(shape))
+    indices = [rng.randrange(shape[axis]) for _ in range(rng.randint(1, 5))]
     stages = f"roll(shift={shift}, axes={axis}) | take(indices={indices}, axis={axis}) | transpose({','.join(map(str, order))})"
     expected = np.take(np.roll(values, shift, axis), indices, axis).transpose(order)
-    more = ["--codec", chance.choice(["none", "zstd:1", "gzip:1,crc32c", "blosc", "shuffle,zstd:2"])] if chance.random() < 0.5 else []
+    more = ["--codec", rng.choice(["none", "zstd:1", "gzip:1,crc32c", "blosc", "shuffle,zstd:2"])] if rng.random() < 0.5 else []
     for command, right in [(["convert"], values), (["apply", stages], expected)]:
         out = folder / "o.zarr"
         arguments = [command[0], str(folder / "t.zarr"), *command[1:], "-o", str(out), "--verify", "--force", "--quiet", *more]
@@ -378,12 +378,12 @@ def main():
     # Fixed-length strings have no specification yet, so zarr-python warns about them.
     warnings.filterwarnings("ignore", module="zarr")
     warnings.filterwarnings("ignore", module="zipfile")
-    chance = random.Random(arguments.seed)
+    rng = random.Random(arguments.seed)
     enough = 0
     for _ in range(arguments.count):
         with tempfile.TemporaryDirectory() as folder:
-            enough += check(str(arguments.program.resolve()), Path(folder), chance)
-            texts(str(arguments.program.resolve()), Path(folder), chance)
+            enough += check(str(arguments.program.resolve()), Path(folder), rng)
+            texts(str(arguments.program.resolve()), Path(folder), rng)
     if enough < arguments.count // 2:
         sys.exit(f"only {enough} of {arguments.count} had memory enough")
     print(f"{enough} stores were read alike by zarr-python {zarr.__version__} and tensorstore")

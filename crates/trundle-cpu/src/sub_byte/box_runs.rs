@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_lie_in_the_order_of_the_runs() {
+    fn runs_are_copied_in_their_order() {
         let boxes: [(&[isize], &[usize], Option<usize>); 8] = [
             (&[], &[], None),
             (&[1], &[5], None),

@@ -154,7 +154,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn groups_hold_what_the_packing_says() {
+    fn groups_are_unpacked_and_packed_by_their_packing() {
         assert_eq!(packings().count(), 10);
         for packing in packings() {
             let groups = 37;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_every_start_and_length() {
+    fn runs_of_every_start_and_length_are_unpacked() {
         const MOST: usize = 29;
         for packing in packings() {
             let bytes = random(packing.bytes(MOST));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_leaves_its_neighbours() {
+    fn packing_keeps_the_neighbours() {
         const MOST: usize = 26;
         for packing in packings() {
             let (src, before) = (random(packing.bytes(MOST)), vec![0xb6; packing.bytes(MOST)]);

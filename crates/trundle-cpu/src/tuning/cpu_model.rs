@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_what_the_system_says() {
+    fn the_model_matches_proc_cpuinfo() {
         let text = std::fs::read_to_string("/proc/cpuinfo").unwrap();
         let value = |key: &str| {
             let is = |line: &&str| line.split(':').next().is_some_and(|name| name.trim() == key);

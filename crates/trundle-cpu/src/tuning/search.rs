@@ -503,7 +503,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_found_and_every_comparison_is_told() {
+    fn a_search_finds_a_record_and_reports_each_comparison() {
         let mut reports = Vec::new();
         let tuned = tune_with(512, &mut |progress| {
             reports.push((progress.what, progress.done, progress.total));
@@ -521,18 +521,18 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_when_it_is_told_to() {
-        let mut asked = 0;
+    fn a_search_stops_when_the_callback_returns_false() {
+        let mut calls = 0;
         let stopped = tune_with(512, &mut |_| {
-            asked += 1;
-            asked < 3
+            calls += 1;
+            calls < 3
         });
         assert_eq!(stopped.unwrap_err(), Error::Stopped);
-        assert_eq!(asked, 3);
+        assert_eq!(calls, 3);
     }
 
     #[test]
-    fn a_part_of_a_record_is_what_its_cases_show() {
+    fn only_the_numbers_that_a_case_measures_are_replaced() {
         let (one, other) = (
             Tuning::of_cache(1 << 20),
             Tuning {

@@ -14,7 +14,7 @@ fn sources(map: &IndexMap) -> Vec<usize> {
     sources
 }
 
-fn any(choices: &mut Choices) -> (Along, usize) {
+fn random_case(choices: &mut Choices) -> (Along, usize) {
     let width = [1, 2, 3, 4, 5, 8, 12, 16, 24, 40, 64, 100][choices.below(12)];
     let size = [1, 2, 7, 300][choices.below(4)];
     let count = [0, 1, 3, 70, 1000][choices.below(5)];
@@ -31,11 +31,11 @@ fn indices(choices: &mut Choices, count: usize, size: usize) -> Vec<i64> {
 }
 
 #[test]
-fn what_is_taken_is_what_the_operators_take() {
+fn along_matches_the_operators() {
     let mut written = 0;
     for seed in 0..if everything() { 1500 } else { 400 } {
         let mut choices = Choices::of(seed);
-        let (along, threads) = any(&mut choices);
+        let (along, threads) = random_case(&mut choices);
         let Along { outer, size, count, inner, width } = along;
         if outer * count * inner * width > 1 << 22 {
             continue;
@@ -85,7 +85,7 @@ fn what_is_taken_is_what_the_operators_take() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_indices_and_buffer_sizes_are_refused() {
     let along = Along { outer: 1, size: 3, count: 2, inner: 1, width: 2 };
     let mut out = [7; 4];
     assert_eq!(
@@ -114,7 +114,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn one_index_among_many_is_refused() {
+fn one_wrong_index_among_many_is_refused() {
     let (size, count) = (64, 1003);
     for (outer, inner) in [(100, 1), (10, 10), (1, 300)] {
         let along = Along { outer, size, count, inner, width: 2 };
@@ -142,7 +142,7 @@ fn one_index_among_many_is_refused() {
 
 /// Axes larger than the second-level cache are prefetched, but not beyond the last index.
 #[test]
-fn elements_of_a_long_axis_are_those_of_their_indices() {
+fn elements_of_long_axes_are_taken_and_put_by_index() {
     let (size, count) = (300_000, 5003);
     let mut choices = Choices::of(3);
     for (width, inner) in [(4, 1), (8, 1), (1, 7), (4, 3), (16, 1)] {

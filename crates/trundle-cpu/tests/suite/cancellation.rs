@@ -27,23 +27,23 @@ fn source(work: &Move) -> Vec<u8> {
     (0..work.src_bytes()).map(|byte| (byte % 101) as u8).collect()
 }
 
-/// Returns true `yes` times, then false. After that it must not be called, and would return true.
-struct Asked {
+/// A callback that returns true `yes` times, then false. After that it must not be called, and would return true.
+struct Callback {
     yes: usize,
-    asks: AtomicUsize,
+    calls: AtomicUsize,
 }
 
-impl Asked {
-    fn new(yes: usize) -> Asked {
-        Asked { yes, asks: AtomicUsize::new(0) }
+impl Callback {
+    fn new(yes: usize) -> Callback {
+        Callback { yes, calls: AtomicUsize::new(0) }
     }
 
     fn go_on(&self) -> bool {
-        self.asks.fetch_add(1, Ordering::Relaxed) != self.yes
+        self.calls.fetch_add(1, Ordering::Relaxed) != self.yes
     }
 
-    fn asks(&self) -> usize {
-        self.asks.load(Ordering::Relaxed)
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
     }
 }
 
@@ -62,22 +62,22 @@ fn works() -> Vec<Move> {
 }
 
 #[test]
-fn a_run_stops_at_the_first_no() {
+fn a_run_stops_when_the_callback_returns_false() {
     for work in works() {
         let (cpu, plan) = plan(&work, 1);
         let src = source(&work);
         let mut whole = vec![UNTOUCHED; work.dst_bytes()];
-        let asked = Asked::new(usize::MAX);
-        cpu.run_while(&plan, &src, &mut whole, &|| asked.go_on()).unwrap();
-        let asks = asked.asks();
-        assert!(asks >= 8, "{asks} asks of {plan}");
+        let callback = Callback::new(usize::MAX);
+        cpu.run_while(&plan, &src, &mut whole, &|| callback.go_on()).unwrap();
+        let calls = callback.calls();
+        assert!(calls >= 8, "{calls} calls of {plan}");
         let mut earlier = 0;
-        for yes in [0, 2, asks - 1] {
-            let asked = Asked::new(yes);
+        for yes in [0, 2, calls - 1] {
+            let callback = Callback::new(yes);
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-            let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
+            let outcome = cpu.run_while(&plan, &src, &mut dst, &|| callback.go_on());
             assert_eq!(outcome, Err(Error::Stopped));
-            assert_eq!(asked.asks(), yes + 1);
+            assert_eq!(callback.calls(), yes + 1);
             // All parts that were begun are complete, and no others were begun.
             let written = dst.iter().zip(&whole).filter(|(byte, moved)| byte == moved).count();
             assert!(written < dst.len() && written >= earlier + yes, "{yes}: {written} bytes");
@@ -90,16 +90,16 @@ fn a_run_stops_at_the_first_no() {
 }
 
 #[test]
-fn the_parts_before_a_no_are_whole_and_those_after_it_untouched() {
+fn parts_before_a_stop_are_complete_and_later_ones_untouched() {
     let work = work(Flip::new(&[0]), &[1_100_003], 4);
     let (cpu, plan) = plan(&work, 1);
     let src = source(&work);
     let [step] = plan.steps() else { panic!("a reversal is one step") };
     let units = |parts: usize| plan.parts()[..parts].iter().map(|part| part.end - part.first);
     let bytes = units(2).sum::<usize>() * step.row_block * step.col_block * step.width;
-    let asked = Asked::new(2);
+    let callback = Callback::new(2);
     let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-    let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
+    let outcome = cpu.run_while(&plan, &src, &mut dst, &|| callback.go_on());
     assert_eq!(outcome, Err(Error::Stopped));
     let written: Vec<bool> = dst.iter().map(|byte| *byte != UNTOUCHED).collect();
     assert_eq!(written.iter().filter(|written| **written).count(), bytes);
@@ -107,7 +107,7 @@ fn the_parts_before_a_no_are_whole_and_those_after_it_untouched() {
 }
 
 #[test]
-fn runs_on_several_threads_stop_and_the_threads_work_on() {
+fn runs_on_several_threads_stop_and_later_runs_work() {
     for work in works() {
         let (cpu, plan) = plan(&work, 3);
         let src = source(&work);
@@ -115,14 +115,14 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
         cpu.run(&plan, &src, &mut whole).unwrap();
         for yes in [0, 2, 5] {
             for _ in 0..10 {
-                let asks = AtomicUsize::new(0);
-                let go_on = || asks.fetch_add(1, Ordering::Relaxed) < yes;
+                let calls = AtomicUsize::new(0);
+                let go_on = || calls.fetch_add(1, Ordering::Relaxed) < yes;
                 let mut dst = vec![UNTOUCHED; work.dst_bytes()];
                 let outcome = cpu.run_while(&plan, &src, &mut dst, &go_on);
                 assert_eq!(outcome, Err(Error::Stopped));
                 assert!(dst != whole);
                 // Each thread gets false at most once.
-                assert!(asks.into_inner() <= yes + 3);
+                assert!(calls.into_inner() <= yes + 3);
             }
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
             cpu.run(&plan, &src, &mut dst).unwrap();
@@ -132,7 +132,7 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
 }
 
 #[test]
-fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
+fn runs_stop_within_long_rows_of_packed_elements() {
     let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
     let row = 1_000_003;
     // Contiguous rows, and rows that are moved one element at a time.
@@ -141,10 +141,11 @@ fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
         let work = work(reverse, &sizes, Width::SubByte(u4));
         let (cpu, plan) = plan(&work, 1);
         let src = source(&work);
-        let asked = Asked::new(10);
-        let outcome = cpu.run_while(&plan, &src, &mut vec![0; work.dst_bytes()], &|| asked.go_on());
+        let callback = Callback::new(10);
+        let outcome =
+            cpu.run_while(&plan, &src, &mut vec![0; work.dst_bytes()], &|| callback.go_on());
         assert_eq!(outcome, Err(Error::Stopped), "{plan}");
-        assert_eq!(asked.asks(), 11);
+        assert_eq!(callback.calls(), 11);
     }
 }
 
@@ -179,14 +180,14 @@ fn no_part_of_a_large_move_takes_long() {
 }
 
 #[test]
-fn a_panic_of_who_is_asked_reaches_the_caller() {
+fn a_panic_of_the_callback_reaches_the_caller() {
     for threads in [1, 3] {
         let work = work(Transpose::new(&[]), &[2031, 1621], 1);
         let (cpu, plan) = plan(&work, threads);
         let src = source(&work);
         let mut dst = vec![UNTOUCHED; work.dst_bytes()];
         let panics = catch_unwind(AssertUnwindSafe(|| {
-            cpu.run_while(&plan, &src, &mut dst, &|| panic!("a question that panics for the test"))
+            cpu.run_while(&plan, &src, &mut dst, &|| panic!("a callback that panics for the test"))
         }));
         assert!(panics.is_err());
         cpu.run(&plan, &src, &mut dst).unwrap();

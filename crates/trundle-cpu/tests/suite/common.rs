@@ -43,7 +43,7 @@ pub(crate) fn moved_over(mut dst: Vec<u8>, work: &Move, src: &[u8]) -> Vec<u8> {
 
 /// Compares a move with the positions of each element: with every instruction set, with streaming and with ordinary
 /// stores, on one and three threads, between guard pages. Adds the kernels that were used to `reached`.
-pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSet<&'static str>) {
+pub(crate) fn check_positions(work: &Move, label: &str, reached: &mut BTreeSet<&'static str>) {
     let src = noise(work.src_bytes());
     let expected = moved_over(vec![0xa5; work.dst_bytes()], work, &src);
     for simd in Simd::available() {
@@ -54,11 +54,12 @@ pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSe
             let plan = cpu.plan(work);
             reached.extend(plan.steps().iter().map(|step| step.kernel.name));
             for flush in [Flush::Start, Flush::End] {
-                let src = Guarded::holding(&src, flush, format!("the source of {named}"));
+                let src = Guarded::holding(&src, flush, format!("the source of {label}"));
                 let before = vec![0xa5; expected.len()];
-                let mut dst = Guarded::holding(&before, flush, format!("that of {named}"));
+                let mut dst =
+                    Guarded::holding(&before, flush, format!("the destination of {label}"));
                 cpu.run(&plan, &src, &mut dst).unwrap();
-                assert!(*dst == expected[..], "{named}: {plan}");
+                assert!(*dst == expected[..], "{label}: {plan}");
             }
         }
     }

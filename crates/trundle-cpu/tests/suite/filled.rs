@@ -75,7 +75,7 @@ fn streaming_cpu(simd: Simd, threads: usize) -> Cpu {
 }
 
 #[test]
-fn filled_rows_are_what_two_moves_write() {
+fn filled_rows_match_two_moves() {
     let (mut planned, mut reached) = (0, BTreeSet::new());
     for seed in 0..if everything() { 1500 } else { 500 } {
         let mut choices = Choices::of(seed);
@@ -125,7 +125,7 @@ fn filled_rows_are_what_two_moves_write() {
 }
 
 #[test]
-fn what_gains_nothing_is_two_moves() {
+fn moves_that_gain_nothing_are_not_fused() {
     let cpu = streaming_cpu(Simd::detect(), 1);
     let plan = |sizes: &[usize], widths: &[[usize; 2]]| {
         Padded::of(sizes, widths, 4, 0).plan::<u8>(&cpu).is_some()
@@ -162,7 +162,10 @@ fn buffers_that_are_too_short_are_refused() {
             .all(|result| matches!(result, Err(Error::Layout(LayoutError::OutOfBounds { .. }))))
     );
     let wide = padded.plan::<u64>(&cpu).unwrap();
-    let torn = wide.run_while(&[&[7; 750], &[9]], &mut [1; 800], &|| true);
-    assert!(matches!(torn, Err(Error::DType(DTypeError::WidthMismatch { .. }))), "{torn:?}");
+    let mismatch = wide.run_while(&[&[7; 750], &[9]], &mut [1; 800], &|| true);
+    assert!(
+        matches!(mismatch, Err(Error::DType(DTypeError::WidthMismatch { .. }))),
+        "{mismatch:?}"
+    );
     assert_eq!(dst, [1; 1600]);
 }

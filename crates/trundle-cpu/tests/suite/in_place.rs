@@ -94,7 +94,7 @@ fn machine(numbers: &mut Choices) -> Machine {
 }
 
 #[test]
-fn random_moves_within_a_buffer_are_those_between_two() {
+fn random_moves_in_place_match_moves_between_buffers() {
     let count = if everything() { 125_000 } else { 6_000 };
     let (mut planned, mut possible) = (0, 0);
     for case in 0..count {
@@ -167,7 +167,7 @@ fn packed_elements_are_moved_within_rows_through_scratch() {
 }
 
 #[test]
-fn axes_in_any_order_change_places_in_little_memory() {
+fn axes_are_permuted_in_place_with_little_scratch() {
     let count = if everything() { 4000 } else { 250 };
     let (mut planned, mut kinds) = (0, std::collections::BTreeMap::new());
     for case in 0..count {
@@ -284,7 +284,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
 }
 
 #[test]
-fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
+fn large_moves_are_exact_on_all_sets_and_thread_counts() {
     let mut reached = String::new();
     for (number, (width, sizes, op)) in large_moves().into_iter().enumerate() {
         let work = move_of(&map_of(std::slice::from_ref(&op), &sizes), width);

@@ -6,10 +6,10 @@ use trundle_core::ops::{Indices, Take};
 use trundle_core::{Layout, Move, Shape};
 use trundle_testing::choices::Choices;
 
-use crate::common::{check_all_reached, check_as_its_pairs};
+use crate::common::{check_all_reached, check_positions};
 
 /// Indices in any order along the second of three axes.
-fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
+fn random_case(choices: &mut Choices, seed: u64) -> (Move, String) {
     let width = [1, 2, 3, 4, 5, 8, 12, 16][choices.below(8)];
     let run = match seed % 4 {
         0 => 1 + choices.below(80),
@@ -39,11 +39,11 @@ fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
 }
 
 #[test]
-fn rows_at_indices_are_those_of_their_pairs() {
+fn rows_at_indices_are_moved_to_their_positions() {
     let mut reached = BTreeSet::new();
     for seed in 0..1200 {
-        let (work, named) = any(&mut Choices::of(seed), seed);
-        check_as_its_pairs(&work, &named, &mut reached);
+        let (work, label) = random_case(&mut Choices::of(seed), seed);
+        check_positions(&work, &label, &mut reached);
     }
     check_all_reached("indexed-", &reached);
 }

@@ -64,7 +64,7 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
 }
 
 #[test]
-fn packed_elements() {
+fn packed_elements_are_exact() {
     for (bits, order) in [(1, BitOrder::HighFirst), (3, BitOrder::Split), (4, BitOrder::LowFirst)] {
         let packing = Packing::new(bits, order).unwrap();
         for first in [0, 5] {
@@ -82,16 +82,16 @@ fn packed_elements() {
 }
 
 #[test]
-fn results_through_the_caches_are_exact() {
+fn results_of_ordinary_stores_are_exact() {
     check_all(1 << 30, 3);
 }
 
 #[test]
-fn results_past_the_caches_are_exact() {
+fn results_of_streaming_stores_are_exact() {
     check_all(0, 16);
 }
 
 #[test]
-fn results_that_begin_with_a_line_are_exact() {
+fn results_aligned_to_a_cache_line_are_exact() {
     check_all(0, 0);
 }

@@ -47,7 +47,7 @@ fn sources(maps: &[IndexMap]) -> Vec<usize> {
 }
 
 #[test]
-fn values_go_where_the_maps_say_and_none_is_dropped() {
+fn values_follow_the_maps_and_none_is_dropped() {
     let lengths: Vec<u64> = (0..35).map(|lane| lane % 9).collect();
     let ops: [Op; 4] = [
         Transpose::new(&[2, 0, 1]).into(),
@@ -90,7 +90,7 @@ fn values_of_every_size_are_moved() {
 }
 
 #[test]
-fn what_would_lose_values_is_refused_and_they_stay() {
+fn plans_that_lose_values_are_refused_and_values_stay() {
     let shape = Shape::new([2, 3]).unwrap();
     let layout = |strides: &[isize]| Layout::strided(&shape, 0, strides).unwrap();
     let width = size_of::<String>();
@@ -123,7 +123,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
 }
 
 #[test]
-fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
+fn a_source_read_twice_is_refused_even_if_sizes_match() {
     // The third of six elements is read twice, and the fourth never.
     let shape = Shape::new([2, 3]).unwrap();
     let width = size_of::<String>();

@@ -7,12 +7,10 @@ use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, RaggedRole, Rolled, Simd, Step, StoreKind};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::{
-    check_all_reached, check_as_its_pairs, map_of, move_of, moved_over, streaming,
-};
+use crate::common::{check_all_reached, check_positions, map_of, move_of, moved_over, streaming};
 
 #[test]
-fn results_beyond_what_the_tuning_record_says_are_streamed() {
+fn results_above_the_streaming_threshold_are_streamed() {
     let cpu = Cpu::with_machine(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
     // The portable set has no streaming stores.
     let above = if Machine::detect().simd == Simd::Portable {
@@ -105,7 +103,7 @@ fn many_short_axes_get_tables() {
 }
 
 #[test]
-fn reversed_rows_of_a_transpose_rise_through_the_source() {
+fn reversed_rows_of_a_transpose_read_the_source_forwards() {
     let ops = [Flip::new(&[1]).into(), Transpose::new(&[1, 0]).into()];
     let steps = steps_of(&map_of(&ops, &[20, 30]));
     assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
@@ -116,7 +114,7 @@ fn reversed_rows_of_a_transpose_rise_through_the_source() {
 }
 
 #[test]
-fn ragged_loops_are_the_rows_the_columns_or_lanes() {
+fn ragged_loops_become_rows_columns_or_lanes() {
     let placed = |steps: &[Step]| {
         let ragged = steps[0].ragged.as_ref().unwrap();
         (ragged.role, steps[0].kernel.name, ragged.second.name)
@@ -167,7 +165,7 @@ fn every_unit_is_in_one_task() {
 
 /// With such gaps, some streaming stores would not be aligned.
 #[test]
-fn many_short_axes_to_lines_with_gaps_are_right() {
+fn many_short_axes_with_gaps_in_lines_are_right() {
     let map = map_of(&[Transpose::new(&[]).into()], &[2; 9]);
     for (width, nearest) in [(8, [1, 2, 5]), (8, [1, 2, 6]), (8, [1, 2, 4]), (16, [1, 3, 8])] {
         let outer = (0..6).map(|axis| 16 << axis);
@@ -213,7 +211,7 @@ fn many_short_axes_that_fill_runs_are_right() {
             }
             let ops = [Flip::new(&flipped).into(), Transpose::new(&order).into()];
             let work = move_of(&map_of(&ops, &sizes), width);
-            check_as_its_pairs(
+            check_positions(
                 &work,
                 &format!("{sizes:?} of {width} in order {order:?}"),
                 &mut reached,

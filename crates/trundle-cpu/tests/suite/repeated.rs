@@ -6,10 +6,10 @@ use trundle_core::{IndexMap, Layout, Move, Shape};
 use trundle_testing::choices::Choices;
 use trundle_testing::everything;
 
-use crate::common::{check_all_reached, check_as_its_pairs};
+use crate::common::{check_all_reached, check_positions};
 
 /// Rows begin at any address.
-fn any(choices: &mut Choices) -> (Move, String) {
+fn random_case(choices: &mut Choices) -> (Move, String) {
     let width = 1 + choices.below(16);
     let most = if choices.below(8) == 0 { 300_000 } else { 1500 };
     let run = 129 + choices.below(most);
@@ -25,11 +25,11 @@ fn any(choices: &mut Choices) -> (Move, String) {
 }
 
 #[test]
-fn rows_of_one_element_are_those_of_their_pairs() {
+fn rows_are_filled_with_one_element() {
     let mut reached = BTreeSet::new();
     for seed in 0..if everything() { 600 } else { 300 } {
-        let (work, named) = any(&mut Choices::of(seed));
-        check_as_its_pairs(&work, &named, &mut reached);
+        let (work, label) = random_case(&mut Choices::of(seed));
+        check_positions(&work, &label, &mut reached);
     }
     check_all_reached("repeated-", &reached);
 }

@@ -60,7 +60,7 @@ fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
 }
 
 #[test]
-fn every_update_is_put_where_the_map_leads_and_nothing_else() {
+fn updates_are_put_at_their_targets_only() {
     let ways = (widths(), 0..u64::MAX, 0..2);
     holds(
         CASES,
@@ -91,7 +91,7 @@ fn every_update_is_put_where_the_map_leads_and_nothing_else() {
 }
 
 #[test]
-fn elements_that_stay_together_are_put_at_once() {
+fn contiguous_updates_are_put_in_one_piece() {
     let of = shape(&[5, 4, 3]);
     let at = Indices::new(shape(&[6, 1]), [4, 0, 4, 1, 2, 0]).unwrap();
     let map = GatherNd::new(0, at).index_map(&of).unwrap();
@@ -115,7 +115,7 @@ fn elements_that_stay_together_are_put_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_layouts_and_buffer_sizes_are_refused() {
     let of = shape(&[2, 3]);
     let map = Op::from(Flip::new(&[0])).index_map(&of).unwrap();
     let row_major = Layout::row_major(&of, 2).unwrap();
@@ -150,7 +150,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn nothing_is_put_where_there_is_nothing() {
+fn empty_tensors_and_empty_elements_are_accepted() {
     let long = 1 << (usize::BITS - 24);
     let of = shape(&[0, long, long]);
     let map = Take::new(1, Indices::list([0, 5])).index_map(&of).unwrap();

@@ -1,4 +1,4 @@
-//! A process reads `TRUNDLE_SIMD` once, so each name is tested in a process of its own.
+//! A process reads `TRUNDLE_SIMD` once, so each name is tested in a separate process.
 
 use std::process::Command;
 
@@ -9,12 +9,12 @@ use trundle_cpu::{Cpu, Machine, Simd};
 use crate::common::{map_of, move_of};
 
 /// Set in the processes that a test starts, which print their instruction set.
-const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
+const PRINT_SETS: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
 
 /// Prints the instruction sets of the process and of a plan's kernels, for the other tests.
 #[test]
-fn tells_of_its_set() {
-    if std::env::var_os(ASKED).is_none() {
+fn prints_its_instruction_sets() {
+    if std::env::var_os(PRINT_SETS).is_none() {
         return;
     }
     let map = map_of(&[Transpose::new(&[1, 0]).into()], &[200, 300]);
@@ -26,8 +26,8 @@ fn tells_of_its_set() {
 /// Returns the instruction sets of the process and of the plan's widest kernel, and the output to stderr.
 fn run_with(variable: &str) -> (String, String) {
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["simd::tells_of_its_set", "--exact", "--nocapture"])
-        .env(ASKED, "1")
+        .args(["simd::prints_its_instruction_sets", "--exact", "--nocapture"])
+        .env(PRINT_SETS, "1")
         .env("TRUNDLE_SIMD", variable)
         .output()
         .unwrap();
@@ -42,20 +42,20 @@ fn every_set_of_the_machine_can_be_forced() {
     for simd in Simd::available() {
         // Transposes do not use VBMI, but AVX-512.
         let kernel = if simd == Simd::Avx512Vbmi { Simd::Avx512 } else { simd };
-        let (forced, said) = run_with(simd.name());
+        let (forced, stderr) = run_with(simd.name());
         assert_eq!(forced, format!("{simd} {kernel}"));
-        assert!(!said.contains("TRUNDLE_SIMD"), "{said}");
+        assert!(!stderr.contains("TRUNDLE_SIMD"), "{stderr}");
     }
 }
 
 #[test]
-fn a_set_that_cannot_be_had_is_said_and_not_used() {
+fn an_unavailable_set_is_reported_and_not_used() {
     let widest = Simd::available().last().unwrap();
     let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
     for wrong in [other, "sse9"] {
-        let (used, said) = run_with(wrong);
+        let (used, stderr) = run_with(wrong);
         assert!(used.starts_with(widest.name()), "{used}");
-        assert!(said.contains("trundle: TRUNDLE_SIMD: "), "{said}");
-        assert!(said.contains(&format!("; {widest} is used")), "{said}");
+        assert!(stderr.contains("trundle: TRUNDLE_SIMD: "), "{stderr}");
+        assert!(stderr.contains(&format!("; {widest} is used")), "{stderr}");
     }
 }

@@ -23,17 +23,17 @@ fn copy(size: usize, width: usize, src: &Layout, dst: &Layout) -> Plan {
 }
 
 #[test]
-fn slices_that_would_be_torn_are_refused() {
+fn slices_whose_elements_would_be_split_are_refused() {
     let reversal = map_of(&[Flip::new(&[0]).into()], &[8]);
     let pairs = Cpu::new(Some(1)).plan(&move_of(&reversal, 2));
-    let torn = Error::DType(DTypeError::WidthMismatch { moved: 2, got: 4 });
+    let mismatch = Error::DType(DTypeError::WidthMismatch { moved: 2, got: 4 });
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
-    assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
-    assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), torn);
+    assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), mismatch);
+    assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), mismatch);
     // Whole elements, which do not begin at elements of the slice.
     let off = Layout::strided(&Shape::new([3]).unwrap(), 2, &[4]).unwrap();
     let off = copy(3, 4, &off, &packed(3, 4));
-    assert_eq!(off.run_slice(&['a'; 4]).unwrap_err(), torn);
+    assert_eq!(off.run_slice(&['a'; 4]).unwrap_err(), mismatch);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
 
 /// To write a part of a byte, packing reads the byte first.
 #[test]
-fn only_bytes_hold_elements_that_share_them() {
+fn sub_byte_elements_are_moved_in_byte_buffers_only() {
     let nibbles = Width::from(DType::U4);
     let map = map_of(&[Flip::new(&[0]).into()], &[4]);
     let plan = Cpu::new(Some(1)).plan(&move_of(&map, nibbles));
@@ -84,7 +84,7 @@ fn only_bytes_hold_elements_that_share_them() {
 }
 
 #[test]
-fn values_that_are_more_than_their_bytes_stay_whole() {
+fn values_with_pointers_or_padding_are_moved_intact() {
     // A pointer with a length, a byte with padding, and bytes that are never 0.
     let names: Vec<String> = (0..100).map(|number| "n".repeat(number)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -12,7 +12,7 @@ fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
 }
 
 #[test]
-fn packed_elements_are_moved_as_the_oracle_has_it() {
+fn packed_elements_match_the_oracle() {
     let widest = Simd::available().last().unwrap();
     for (simd, streaming_bytes) in [(widest, 0), (Simd::Portable, 1 << 30)] {
         sub_byte::conformance(&cpu(simd, 1, streaming_bytes));
@@ -20,7 +20,7 @@ fn packed_elements_are_moved_as_the_oracle_has_it() {
 }
 
 #[test]
-fn boxes_that_share_bytes_go_to_several_threads() {
+fn boxes_that_share_bytes_are_exact_on_several_threads() {
     let widest = Simd::available().last().unwrap();
     for (simd, threads, streaming_bytes) in [(widest, 1, 0), (Simd::Portable, 3, 1 << 30)] {
         sub_byte::large_conformance(&cpu(simd, threads, streaming_bytes));

@@ -86,7 +86,7 @@ fn every_unit_is_in_one_task() {
 }
 
 #[test]
-fn callers_of_one_plan_do_not_disturb_each_other() {
+fn several_callers_can_use_one_plan_at_once() {
     let work = &moves()[5];
     let runs = if everything() { 20 } else { 5 };
     let (plan, src) = (plan(work, 3, 0), source(work.src_bytes()));
@@ -106,11 +106,11 @@ fn callers_of_one_plan_do_not_disturb_each_other() {
 }
 
 #[test]
-fn any_number_of_threads_can_be_asked_for() {
+fn any_number_of_threads_can_be_requested() {
     let shape = Shape::new([usize::MAX / 4 + 1]).unwrap();
     let work = move_of(&IndexMap::identity(&shape), 1);
-    for (asked, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
-        let plan = plan(&work, asked, 0);
+    for (requested, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
+        let plan = plan(&work, requested, 0);
         assert_eq!(plan.threads(), most);
         assert!(plan.parts().len() <= (1 << 14) + 1);
     }

@@ -18,8 +18,10 @@ fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
     unsafe { result::stream::end_capture(on.stream) }.unwrap()
 }
 
-fn is_refused<T>(refusal: Result<T, Error>) {
-    let Err(Error::DeviceFailed { message }) = refusal else { panic!("it is not refused") };
+fn check_refused<T>(refusal: Result<T, Error>) {
+    let Err(Error::DeviceFailed { message }) = refusal else {
+        panic!("the operation is not refused")
+    };
     assert!(message.starts_with("the stream is being captured into a graph, and "), "{message}");
 }
 
@@ -53,7 +55,7 @@ fn a_plan_without_tables_is_captured() {
 
 /// Operations that a capture refuses do not reach the driver, so the capture continues.
 #[test]
-fn what_would_be_gone_is_refused() {
+fn operations_that_cannot_be_captured_are_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
         let Some(gpu) = device(ordinal) else { return };
         let on = OnStream::new(&gpu);
@@ -61,21 +63,21 @@ fn what_would_be_gone_is_refused() {
         let (with, without) = (gpu.plan(&reverse()), gpu.plan(&roll()));
         let [src, mut dst, mut copy] = [(); 3].map(|()| gpu.buffer(8000).unwrap());
         let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, 0, 8000));
-        let mut planned_meanwhile = None;
+        let mut planned_in_capture = None;
         let graph = captured(&on, || {
-            is_refused(gpu.run(&with, &from, &mut to));
-            is_refused(gpu.run(&without, &src, &mut to));
-            is_refused(gpu.run(&without, &from, &mut dst));
-            is_refused(gpu.copy(&src, &mut copy));
-            is_refused(gpu.buffer(8000));
-            is_refused(gpu.buffer_of(&[7]));
-            is_refused(gpu.write(&mut to, &[7]));
-            is_refused(gpu.read(&from));
-            is_refused(gpu.wait());
-            planned_meanwhile = Some(gpu.plan(&reverse()));
+            check_refused(gpu.run(&with, &from, &mut to));
+            check_refused(gpu.run(&without, &src, &mut to));
+            check_refused(gpu.run(&without, &from, &mut dst));
+            check_refused(gpu.copy(&src, &mut copy));
+            check_refused(gpu.buffer(8000));
+            check_refused(gpu.buffer_of(&[7]));
+            check_refused(gpu.write(&mut to, &[7]));
+            check_refused(gpu.read(&from));
+            check_refused(gpu.wait());
+            planned_in_capture = Some(gpu.plan(&reverse()));
             gpu.copy(&from, &mut to).unwrap();
         });
-        is_refused(gpu.run(&planned_meanwhile.unwrap(), &src, &mut dst));
+        check_refused(gpu.run(&planned_in_capture.unwrap(), &src, &mut dst));
         let _current = gpu.stream.context.current().unwrap();
         // SAFETY: the graph was made here.
         unsafe { result::graph::destroy(graph) }.unwrap();
@@ -86,7 +88,7 @@ fn what_would_be_gone_is_refused() {
 
 /// Memory that is dropped during a capture is freed by the next drop after it.
 #[test]
-fn memory_that_is_dropped_meanwhile_is_given_back_later() {
+fn memory_dropped_during_a_capture_is_freed_later() {
     let Some(gpu) = emulated(CAPTURED) else { return };
     let on = OnStream::new(&gpu);
     let [large, other] = [MEMORY / 4 * 3, 1].map(|bytes| on.gpu.buffer(bytes).unwrap());

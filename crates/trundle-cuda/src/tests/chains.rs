@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::Cuda;
 
 /// Source and destination begin `shift` bytes after a multiple of 16.
-fn is_as_on_the_cpu(
+fn check_against_cpu(
     gpu: &Cuda,
     given: &ShapingChain,
     width: Width,
@@ -42,13 +42,13 @@ fn is_as_on_the_cpu(
 }
 
 #[test]
-fn random_chains_are_as_on_the_cpu() {
+fn random_chains_match_the_cpu() {
     let Some(gpu) = device(FIRST) else { return };
     let cases = if everything() { 10_000 } else { 500 };
     let shift =
         || (0..4usize, 0..16usize).prop_map(|(turn, shift)| if turn == 0 { shift } else { 0 });
     let given = (shaping_chains(3000, 5), any_widths(), shift(), shift());
     holds(cases, &given, |(chain, width, src, dst)| {
-        is_as_on_the_cpu(&gpu, &chain, width, [src, dst]).map_err(TestCaseError::fail)
+        check_against_cpu(&gpu, &chain, width, [src, dst]).map_err(TestCaseError::fail)
     });
 }

@@ -53,19 +53,19 @@ impl TestBuffer<Cuda> for CudaBuffer {
 }
 
 #[test]
-fn moves_are_what_the_oracle_says() {
+fn moves_match_the_oracle() {
     let Some(gpu) = device(FIRST) else { return };
     suite::conformance(&gpu, 0, if everything() { 1 } else { 48 });
 }
 
 #[test]
-fn packed_elements_are_what_the_oracle_says() {
+fn packed_elements_match_the_oracle() {
     let Some(gpu) = device(FIRST) else { return };
     sub_byte::conformance(&gpu);
 }
 
 #[test]
-fn moves_on_a_stream_are_what_the_oracle_says_without_pools() {
+fn moves_on_a_stream_without_pools_match_the_oracle() {
     let Some(gpu) = device(WITHOUT_POOLS) else { return };
     suite::conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
 }

@@ -74,7 +74,7 @@ impl Counted {
         32.0 * sectors as f64 / self.bytes
     }
 
-    fn a_kib(&self, requests: u64) -> f64 {
+    fn per_kib(&self, requests: u64) -> f64 {
         1024.0 * requests as f64 / self.bytes
     }
 }
@@ -91,9 +91,9 @@ impl fmt::Display for Counted {
             self.sectors(written.distinct),
             self.sectors(written.sectors),
             self.sectors(written.partial),
-            self.a_kib(read.requests),
-            self.a_kib(written.requests),
-            self.a_kib(numbers.requests),
+            self.per_kib(read.requests),
+            self.per_kib(written.requests),
+            self.per_kib(numbers.requests),
         )?;
         if shared_read.least > 0 {
             write!(f, " {:.2}, {:.2} |", conflicts(shared_written), conflicts(shared_read))?;
@@ -179,7 +179,7 @@ fn cases() -> Vec<Case> {
 
 /// The table in docs/notes/gpu.md; `cargo test -p trundle-cuda counted -- --nocapture` prints it.
 #[test]
-fn no_more_is_asked_of_memory_than_docs_say() {
+fn memory_accesses_match_the_docs_and_their_limits() {
     let Some(kernels) = Kernels::new() else { return };
     let docs = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notes/gpu.md"));
     let mut rows = Vec::new();
@@ -188,14 +188,14 @@ fn no_more_is_asked_of_memory_than_docs_say() {
         rows.push(format!("| {} | {counted}", case.name));
         println!("{}", rows[rows.len() - 1]);
         let counts = counted.counts;
-        for (what, count, most) in [
+        for (metric, count, most) in [
             ("sectors read", counted.sectors(counts.read.sectors), most.read),
             ("sectors written", counted.sectors(counts.written.sectors), most.written),
             ("wavefronts written", conflicts(counts.shared_written), most.conflicts),
             ("wavefronts read", conflicts(counts.shared_read), most.conflicts),
-            ("requests for tables", counted.a_kib(counts.numbers.requests), most.numbers),
+            ("requests for tables", counted.per_kib(counts.numbers.requests), most.numbers),
         ] {
-            assert!(count < most + 0.005, "{}: {what}: {count:.2} of {most}", case.name);
+            assert!(count < most + 0.005, "{}: {metric}: {count:.2} of {most}", case.name);
         }
     }
     let missing: Vec<_> = rows.iter().filter(|row| !docs.contains(&***row)).collect();

@@ -6,7 +6,7 @@ use super::devices::{FAILING, OnStream, emulated};
 use super::moves::{part, roll};
 use crate::{Cuda, CudaBuffer, DeviceBytes};
 
-fn has_failed<T: std::fmt::Debug>(outcome: Result<T>) {
+fn check_failed<T: std::fmt::Debug>(outcome: Result<T>) {
     let message = "an illegal memory access was encountered".to_owned();
     assert_eq!(outcome.unwrap_err(), Error::DeviceFailed { message });
 }
@@ -18,16 +18,16 @@ fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
 
 /// One test, because the next wait on the device reports a fault.
 #[test]
-fn memory_that_is_not_there_is_found() {
+fn accesses_to_missing_memory_are_detected() {
     let Some(gpu) = emulated(FAILING) else { return };
     let plan = gpu.plan(&roll());
     let [short, mut whole] = [gpu.buffer(7996), gpu.buffer(8000)].map(Result::unwrap);
 
     let mut long = lengthened(&gpu, &short);
     gpu.run(&plan, &long, &mut whole).unwrap();
-    has_failed(gpu.wait());
+    check_failed(gpu.wait());
     gpu.run(&plan, &whole, &mut long).unwrap();
-    has_failed(gpu.read(&whole));
+    check_failed(gpu.read(&whole));
     gpu.wait().unwrap();
 
     let dropped = gpu.buffer(8000).unwrap();
@@ -36,14 +36,14 @@ fn memory_that_is_not_there_is_found() {
     drop(dropped);
     gpu.wait().unwrap();
     gpu.run(&plan, &stale, &mut whole).unwrap();
-    has_failed(gpu.wait());
+    check_failed(gpu.wait());
 
     // Memory that is not yet allocated in the order of its stream.
     let other = OnStream::new(&gpu);
     let early = other.gpu.buffer(8000).unwrap();
     let here = part(&gpu, &early, 0, 8000);
     gpu.run(&plan, &here, &mut whole).unwrap();
-    has_failed(gpu.wait());
+    check_failed(gpu.wait());
     other.gpu.wait().unwrap();
     gpu.run(&plan, &here, &mut whole).unwrap();
     gpu.wait().unwrap();

@@ -8,7 +8,7 @@ use crate::parameters::{MOST_LOOPS, Parameters, STORES};
 use crate::ptx;
 
 #[test]
-fn parameters_are_where_the_kernels_look_for_them() {
+fn parameters_have_the_layout_that_kernels_expect() {
     let Some(library) = library() else { return };
     for (name, here) in [
         ("launch_bytes", size_of::<Parameters>()),

@@ -6,7 +6,7 @@ use super::devices::{FIRST, FULL, MEMORY, OnStream, WITHOUT_POOLS, device, emula
 use super::moves::{moved, reverse};
 
 #[test]
-fn new_buffers_are_zeros_or_what_is_given() {
+fn new_buffers_hold_zeros_or_the_given_bytes() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
         let Some(gpu) = device(ordinal) else { return };
         for OnStream { gpu, .. } in [&OnStream::new(&gpu), &OnStream::blocking(&gpu)] {
@@ -26,7 +26,7 @@ fn new_buffers_are_zeros_or_what_is_given() {
 
 /// A copy to the device no longer needs the host memory when it returns.
 #[test]
-fn the_hosts_memory_may_change_at_once() {
+fn host_memory_can_change_after_a_copy_returns() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
         let Some(gpu) = device(ordinal) else { return };
         let gpu = &OnStream::new(&gpu).gpu;
@@ -42,7 +42,7 @@ fn the_hosts_memory_may_change_at_once() {
 
 /// More copies than can be staged at once, small and large.
 #[test]
-fn many_copies_are_on_their_way_at_once() {
+fn many_copies_can_be_in_flight() {
     let Some(gpu) = device(FIRST) else { return };
     let gpu = &OnStream::new(&gpu).gpu;
     for bytes in [100, 5000, 1 << 20, (1 << 20) + 1] {
@@ -57,7 +57,7 @@ fn many_copies_are_on_their_way_at_once() {
 }
 
 #[test]
-fn more_memory_than_there_is_is_refused() {
+fn buffers_larger_than_the_memory_are_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
         let Some(gpu) = device(ordinal) else { return };
         for bytes in [1 << 46, usize::MAX] {
@@ -73,7 +73,7 @@ fn more_memory_than_there_is_is_refused() {
 
 /// Runs of a plan without memory for its tables return the error. A later plan can still be made.
 #[test]
-fn a_plan_without_memory_for_its_tables_says_so_when_it_is_run() {
+fn a_plan_without_memory_for_tables_fails_when_run() {
     let Some(gpu) = emulated(FULL) else { return };
     let gpu = &OnStream::new(&gpu).gpu;
     let (work, bytes) = (reverse(), vec![7; 8000]);

@@ -7,7 +7,7 @@ use crate::prepared::Prepared;
 
 /// A reversed axis is moved by the runs kernel. A workgroup writes 256 x 4 vectors of 16 bytes.
 #[test]
-fn a_plan_says_what_is_launched() {
+fn a_plan_lists_its_launches() {
     let shape = Shape::new([1000]).unwrap();
     let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
     let layout = Layout::row_major(&shape, 8).unwrap();

@@ -14,7 +14,7 @@ fn message_of<T: std::fmt::Debug>(refusal: Result<T, Error>) -> String {
 }
 
 #[test]
-fn it_is_said_what_was_looked_for() {
+fn the_error_lists_what_was_searched() {
     let none = NoDevice {
         ordinal: 2,
         libraries: &["libcuda.so", "libcuda.so.1"],
@@ -28,7 +28,7 @@ fn it_is_said_what_was_looked_for() {
 
 /// No machine has this device index.
 #[test]
-fn a_device_that_is_not_there_is_an_error() {
+fn a_missing_device_is_an_error() {
     let _ = device(FIRST);
     let refusal = Cuda::new(usize::MAX).unwrap_err();
     println!("{refusal}");

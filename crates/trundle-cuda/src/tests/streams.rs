@@ -8,7 +8,7 @@ use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
 /// Drops the buffers and the plan's tables before the stream has run.
-fn is_given_back_in_order(gpu: &Cuda) {
+fn check_freed_in_order(gpu: &Cuda) {
     let (reverse, roll, bytes) = (reverse(), roll(), noise(8000));
     let expected = moved(&roll, &moved(&reverse, &bytes));
     for _ in 0..3 {
@@ -29,23 +29,23 @@ fn is_given_back_in_order(gpu: &Cuda) {
 }
 
 #[test]
-fn what_a_run_reads_is_given_back_after_it() {
+fn memory_is_freed_after_the_runs_that_read_it() {
     let Some(gpu) = device(FIRST) else { return };
-    is_given_back_in_order(&gpu);
-    is_given_back_in_order(&OnStream::new(&gpu).gpu);
-    is_given_back_in_order(&OnStream::blocking(&gpu).gpu);
+    check_freed_in_order(&gpu);
+    check_freed_in_order(&OnStream::new(&gpu).gpu);
+    check_freed_in_order(&OnStream::blocking(&gpu).gpu);
 }
 
 #[test]
-fn what_a_run_reads_is_given_back_after_it_without_pools() {
+fn without_pools_memory_is_freed_after_the_runs_that_read_it() {
     let Some(gpu) = emulated(WITHOUT_POOLS) else { return };
-    is_given_back_in_order(&gpu);
-    is_given_back_in_order(&OnStream::new(&gpu).gpu);
+    check_freed_in_order(&gpu);
+    check_freed_in_order(&OnStream::new(&gpu).gpu);
 }
 
 /// Another stream does not see the result before a wait.
 #[test]
-fn a_run_waits_for_nothing() {
+fn a_run_does_not_wait() {
     let Some(gpu) = emulated(FIRST) else { return };
     let (roll, bytes) = (roll(), noise(8000));
     let [src, dst] = [gpu.buffer_of(&bytes), gpu.buffer(8000)].map(Result::unwrap);
@@ -62,7 +62,7 @@ fn a_run_waits_for_nothing() {
 
 /// Copying the tables of a plan does not wait either.
 #[test]
-fn a_plan_waits_for_nothing() {
+fn planning_does_not_wait() {
     let Some(gpu) = emulated(FIRST) else { return };
     let (roll, reverse, bytes) = (roll(), reverse(), noise(8000));
     let [src, rolled, reversed] =
@@ -84,7 +84,7 @@ fn a_plan_waits_for_nothing() {
 
 /// `go_on` is called before each part of a run, not after the last.
 #[test]
-fn a_run_is_stopped() {
+fn a_run_can_be_stopped() {
     let Some(gpu) = device(FIRST) else { return };
     let bytes = noise(8000);
     let src = gpu.buffer_of(&bytes).unwrap();
@@ -110,7 +110,7 @@ fn the_default_stream_and_blocking_ones_wait_for_each_other() {
 
 /// Borrowed buffers may begin at any address. Bytes around them do not change.
 #[test]
-fn the_callers_memory_is_moved_between_wherever_it_begins() {
+fn borrowed_buffers_can_begin_at_any_address() {
     let Some(gpu) = device(FIRST) else { return };
     let OnStream { gpu, .. } = &OnStream::new(&gpu);
     for work in [roll(), reverse()] {
@@ -122,8 +122,8 @@ fn the_callers_memory_is_moved_between_wherever_it_begins() {
             gpu.run(&plan, &from, &mut to).unwrap();
             let made = gpu.read(&dst).unwrap();
             assert_eq!(made[shift..shift + 8000], moved(&work, &some[shift..shift + 8000]));
-            let mut beside = made[..shift].iter().chain(&made[shift + 8000..]);
-            assert!(beside.all(|byte| *byte == 0));
+            let mut around = made[..shift].iter().chain(&made[shift + 8000..]);
+            assert!(around.all(|byte| *byte == 0));
         }
     }
 }

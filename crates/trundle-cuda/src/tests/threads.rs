@@ -10,8 +10,8 @@ use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
-/// Runs a shared plan and one of this thread on a stream of its own.
-fn moves_on_a_stream_of_its_own(gpu: &Cuda, shared: &crate::CudaPlan, seed: usize) {
+/// Runs a shared plan and one of this thread on a new stream.
+fn move_on_a_new_stream(gpu: &Cuda, shared: &crate::CudaPlan, seed: usize) {
     let gpu = &OnStream::new(gpu).gpu;
     let (roll, reverse) = (roll(), reverse());
     for turn in 0..10 {
@@ -27,13 +27,13 @@ fn moves_on_a_stream_of_its_own(gpu: &Cuda, shared: &crate::CudaPlan, seed: usiz
 }
 
 #[test]
-fn a_dozen_threads_have_a_stream_each() {
+fn a_dozen_threads_use_one_stream_each() {
     let Some(gpu) = device(FIRST) else { return };
     let shared = gpu.plan(&roll());
     std::thread::scope(|scope| {
         for seed in 0..12 {
             let (gpu, shared) = (&gpu, &shared);
-            scope.spawn(move || moves_on_a_stream_of_its_own(gpu, shared, 100 * seed));
+            scope.spawn(move || move_on_a_new_stream(gpu, shared, 100 * seed));
         }
     });
 }
@@ -53,7 +53,7 @@ fn current() -> sys::CUcontext {
 }
 
 #[test]
-fn the_current_context_stays_what_it_is() {
+fn the_current_context_is_unchanged() {
     let (Some(first), Some(second)) = (device(FIRST), device(WITHOUT_POOLS)) else { return };
     let work = reverse();
     let moves = |gpu: &Cuda| {

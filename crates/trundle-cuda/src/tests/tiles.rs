@@ -30,8 +30,8 @@ fn moves(
     let (mut src, mut dst) =
         (Shifted::new(&some, shift[0]), Shifted::new(&vec![0; expected.len()], shift[1]));
     let kernel = kernels.run(&work, src.bytes(), dst.bytes()).unwrap();
-    let what = || format!("{kernel:?}: {shape} of {width}, {apart} apart, {shift:?} behind");
-    assert!(dst.bytes() == expected, "{}", what());
+    let label = || format!("{kernel:?}: {shape} of {width}, {apart} apart, {shift:?} behind");
+    assert!(dst.bytes() == expected, "{}", label());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn tiles_are_right_at_all_their_edges() {
 }
 
 #[test]
-fn a_barrier_that_is_missing_is_seen() {
+fn a_missing_barrier_is_detected() {
     let Some(kernels) = Kernels::new() else { return };
     for (rows, does) in [(0, "reads"), (1, "writes"), (2, "writes")] {
         let fault = kernels.run_shared("without_barrier", rows).unwrap_err();

@@ -75,7 +75,7 @@ impl TestBuffer<Wide> for CudaBuffer {
 }
 
 #[test]
-fn wide_divisions_move_what_the_oracle_says() {
+fn moves_with_wide_divisions_match_the_oracle() {
     let Some(gpu) = device(FIRST) else { return };
     suite::conformance(&Wide(gpu), 1, if everything() { 1 } else { 96 });
 }

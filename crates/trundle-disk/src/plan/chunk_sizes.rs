@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_of_each_axis_or_of_some() {
+    fn sizes_can_be_given_for_all_axes_or_for_some() {
         let named = ["lat", "lon"].map(|name| Some(name.to_owned()));
         let names = [named.to_vec(), vec![None]].concat();
         let of =
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_in_turn_are_told_by_names() {
+    fn sizes_in_axis_order_are_converted_to_names() {
         let names = ["lat", "lon"].map(|name| Some(name.to_owned()));
         let by_names = |text: &str| text.parse::<ChunkSizes>().unwrap().by_names(&names);
         assert_eq!(by_names("24,-1"), Some("lat=24,lon=-1".to_owned()));
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused_with_a_word() {
+    fn wrong_sizes_are_refused_with_the_reason() {
         let names = ["x", "x", "y"].map(|name| Some(name.to_owned()));
         let of = |text: &str| {
             let sizes = text.parse::<ChunkSizes>()?;
             sizes.check_names(&BTreeSet::from(["x", "y"]))?;
             sizes.of("chunks", &[10, 20, 30], &names, &[3, 4, 5])
         };
-        for (text, word) in [
+        for (text, reason) in [
             ("", "\"\" is not a size"),
             ("0,1,2", "\"0\" is not a size"),
             ("1,-2,2", "\"-2\" is not a size"),
@@ -209,7 +209,7 @@ mod tests {
             ("3=1", "axis 3, but the result has 3 axes"),
         ] {
             let error = of(text).unwrap_err();
-            assert!(error.contains(word), "{text}: {error}");
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_whole_where_no_element_of_one_moves_within() {
+    fn chunks_that_move_as_a_whole_are_recognised() {
         for (chain, expected) in [
             ("roll(shift=4, axes=0)", Some(vec![(0, vec![3, 4, 0, 1, 2]), (1, vec![0, 1, 2])])),
             ("roll(shift=3, axes=0)", None),

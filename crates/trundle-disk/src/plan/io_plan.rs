@@ -401,7 +401,7 @@ mod tests {
 
     /// Returns the number of passes and their seconds for a transpose of 64 MiB of single bytes within 2 MiB.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-    fn taken(request_seconds: f64) -> (usize, f64) {
+    fn planned(request_seconds: f64) -> (usize, f64) {
         let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
         let rates = Rates { storage, coders: 1 };
         let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_read_about_once_where_tiles_hold_some() {
+    fn with_enough_memory_chunks_are_read_less_than_twice() {
         for (chain, sizes, chunk) in [
             ("transpose(1, 2, 0) | roll(shift=360, axes=1)", [365, 361, 720], [24, 90, 180]),
             ("roll(shift=100, axes=2) | flip(axes=[0, 1])", [365, 361, 720], [24, 90, 180]),
@@ -449,9 +449,9 @@ mod tests {
 
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-    fn what_is_dear_to_decode_is_decoded_fewer_times() {
+    fn chunks_that_are_slow_to_decode_are_decoded_less_often() {
         // Returns the passes, and how often each chunk is decoded, for a decoding cost in picoseconds per byte.
-        let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
+        let planned = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
             let shape = Shape::new(sizes).unwrap();
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
             let from = Arrangement::InChunks { sizes: &chunk, order: None, decoding };
@@ -464,16 +464,16 @@ mod tests {
             (passes.len(), decoded / (4 * shape.elements() as u64))
         };
         let sizes = [1024, 512, 512];
-        for (chunk, mebibytes, free, dear) in
+        for (chunk, mebibytes, free, slow) in
             [([64, 64, 64], 32, 2, 1), ([1, 512, 512], 16, 26, 4), ([16, 128, 512], 16, 13, 2)]
         {
-            assert_eq!(taken(sizes, chunk, mebibytes << 20, 0), (1, free), "{chunk:?}");
-            assert_eq!(taken(sizes, chunk, mebibytes << 20, 35_000), (1, dear), "{chunk:?}");
+            assert_eq!(planned(sizes, chunk, mebibytes << 20, 0), (1, free), "{chunk:?}");
+            assert_eq!(planned(sizes, chunk, mebibytes << 20, 35_000), (1, slow), "{chunk:?}");
         }
     }
 
     #[test]
-    fn other_chunks_are_one_pass_where_both_fit() {
+    fn rechunking_takes_one_pass_if_both_chunks_fit() {
         for (sizes, chunk, to) in [
             ([32, 16, 1024, 1024], [1, 16, 256, 256], [32, 16, 64, 64]),
             ([32, 16, 1000, 1000], [1, 16, 250, 200], [32, 16, 125, 50]),
@@ -493,23 +493,23 @@ mod tests {
     }
 
     #[test]
-    fn two_passes_are_taken_only_by_a_margin() {
+    fn two_passes_are_chosen_only_if_faster_by_a_margin() {
         let (mut one, mut two) = (1e-9, 1e-2);
-        assert_eq!((taken(one).0, taken(two).0), (1, 2));
+        assert_eq!((planned(one).0, planned(two).0), (1, 2));
         // Find the time per request at which the choice changes, by bisection.
         for _ in 0..20 {
             let between = f64::sqrt(one * two);
-            match taken(between).0 {
+            match planned(between).0 {
                 1 => one = between,
                 _ => two = between,
             }
         }
-        let ((before, slow), (behind, quick)) = (taken(one), taken(two));
+        let ((before, slow), (behind, quick)) = (planned(one), planned(two));
         assert_eq!((before, behind), (1, 2));
         assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
         // Away from that time, the choice does not change again.
         for times in [2.0, 4.0, 16.0] {
-            assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
+            assert_eq!((planned(one / times).0, planned(two * times).0), (1, 2), "{times}");
         }
     }
 }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_have_few_bytes_and_are_few() {
+    fn chunks_are_limited_in_bytes_and_in_number() {
         for (chunk, inherited, expected) in [
             (&[100, 8, 8][..], &[None, Some(8), Some(8)][..], &[7, 8, 8][..]),
             (&[100, 8], &[Some(100), Some(8)], &[50, 8]),

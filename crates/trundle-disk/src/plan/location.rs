@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_what_is_in_no_whole_chunk() {
+    fn elements_of_incomplete_chunks_wait() {
         let (sizes, chunk) = ([7, 4], [3, 2]);
         let location = Location::packed(&sizes, &chunk);
         let all = location.spans(&[0..7, 0..4]);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_chunks_are_complete_when_each_of_them_is() {
+    fn joined_chunks_are_complete_when_their_parts_are() {
         let location = Location::packed(&[9, 8], &[2, 1]);
         let tiles = [vec![0..3, 0..4], vec![0..3, 4..8], vec![3..9, 0..6], vec![3..9, 6..8]];
         let joined = location.joined(&tiles.iter().collect::<Vec<_>>());
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_many_spans_is_found_without_a_list_of_all() {
+    fn the_first_span_is_found_without_listing_all() {
         let location = Location::packed(&[1 << 12; 5], &[1; 5]);
         let bounds = [1..4096, 2..4096, 3..4096, 4..4096, 5..4096];
         assert_eq!(location.first_span(&bounds), Some(vec![1..2, 2..3, 3..4, 4..5, 5..6]));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_hold_every_element_once_and_follow_one_another() {
+    fn chunks_are_consecutive_and_hold_each_element_once() {
         let location = Location::chunks(vec![vec![0, 1, 4], vec![1, 3, 4], vec![0, 5]]);
         let whole = [0..4, 1..4, 0..5];
         let spans = location.spans(&whole);

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-    fn what_was_measured_once_is_the_same_again() {
+    fn a_measurement_is_reused_until_it_is_too_old() {
         let folder = tempfile::tempdir().unwrap();
         let measured = Cell::new(0);
         let storage = |disk, now, found: Storage| {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-    fn a_file_that_says_nonsense_says_nothing() {
+    fn a_file_with_invalid_measurements_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let known = known(folder.path());
         let path = known.path.clone().unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_folder_measures_each_time() {
+    fn without_a_folder_the_disk_is_measured_each_time() {
         for known in [
             Measurements { path: None },
             Measurements { path: Some("/dev/null/trundle/disks.json".into()) },

@@ -132,7 +132,7 @@ mod tests {
     use crate::plan::movement::{Arrangement, Movement};
 
     #[test]
-    fn edges_are_where_other_chunks_are_read() {
+    fn edges_are_at_jumps_and_where_another_chunk_is_read() {
         let (sizes, chunk) = ([10, 7, 12], [4, 3, 5]);
         let chain = "roll(shift=[3, 2], axes=[0, 2]) | flip(axes=1) | transpose(2, 0, 1)";
         let chain: Chain = chain.parse().unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seam_is_where_pieces_end_or_read_across_one() {
+    fn seams_are_at_ends_of_pieces_and_at_source_seams() {
         let seams = |pieces: &[(usize, isize, isize)], inner: &[usize]| {
             let line = |(end, start, step): &(usize, isize, isize)| Piece {
                 end: *end,

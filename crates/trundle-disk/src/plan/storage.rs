@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_found_from_its_times() {
+    fn a_storage_is_computed_from_request_times() {
         for storage in [
             Storage::SSD,
             Storage { bytes_per_second: 200e6, request_seconds: 8e-3, in_flight: 8 },
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_disk_does_is_not_believed() {
+    fn implausible_request_times_count_as_an_ssd() {
         // 16 KiB in 2 us and 50 GB/s: from the page cache. 20 us with 8 threads: from the memory of a host.
         for (short, long) in [(0.3e-6, 10e-6), (2e-6, 14e-6), (0.0, 0.0), (1e-6, 0.5e-6)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_round_does_not_count() {
+    fn one_outlier_does_not_change_the_median() {
         assert_eq!(median(vec![1e-3, 900.0, 2e-3]), 2e-3);
         assert_eq!(median(vec![1e-3, 1e-9, 2e-3]), 1e-3);
     }

@@ -349,7 +349,7 @@ mod tests {
         tiles(program, (&from, &to), &[], budget, &Rates { storage: Storage::SSD, coders: 1 })
     }
 
-    const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
+    const BUDGET: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_streams_has_long_runs_on_both_sides() {
+    fn streamed_tiles_read_and_write_one_run_each() {
         for (chain, sizes) in [
             ("roll(shift=[5, -3], axes=[0, 1])", &[20000, 3000][..]),
             ("flip(axes=[0, 1])", &[20000, 3000]),
@@ -382,8 +382,8 @@ mod tests {
             ("roll(shift=[1], axes=[1])", &[16, 300, 12000]),
         ] {
             let program = program(chain, sizes);
-            let tiles = tiles_of(&program, ROOM).unwrap();
-            check(&program, &tiles, ROOM);
+            let tiles = tiles_of(&program, BUDGET).unwrap();
+            check(&program, &tiles, BUDGET);
             assert_eq!(most_runs(&program, &tiles), (1, 1), "{chain}: {:?}", &tiles[..2]);
         }
     }
@@ -391,8 +391,8 @@ mod tests {
     #[test]
     fn a_transpose_has_square_tiles() {
         let program = program("a b -> b a", &[20000, 30000]);
-        let tiles = tiles_of(&program, ROOM).unwrap();
-        check(&program, &tiles, ROOM);
+        let tiles = tiles_of(&program, BUDGET).unwrap();
+        check(&program, &tiles, BUDGET);
         let (read, written) = most_runs(&program, &tiles);
         assert!(
             (1000..=4096).contains(&read) && (1000..=4096).contains(&written),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
+    fn the_budget_limits_the_chunks_of_a_band() {
         let program = program("flip(axes=[0])", &[2048, 4]);
         let budget = Budget { unit: 1, bytes: 4 << 20 };
         let to = Location::packed(&[2048, 4], &[1, 1]);
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_overlap_are_no_cells() {
+    fn overlapping_sources_do_not_form_chunks() {
         let program =
             program("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
         let to = Location::row_major(out_sizes(&program));
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_for_less_than_an_element_has_no_tiles() {
+    fn a_budget_below_two_elements_allows_no_tiles() {
         let program = program("a b -> b a", &[3, 4]);
         assert!(tiles_of(&program, Budget { unit: 8, bytes: 15 }).is_none());
         let one = tiles_of(&program, Budget { unit: 8, bytes: 16 }).unwrap();
@@ -461,12 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn tiles_of_a_join_read_of_each_part_what_they_need() {
+    fn tiles_of_a_join_read_only_the_elements_they_need() {
         let program = joined([3000, 5000], 7000);
         // The seams are the jumps of the lower matrix, not the boundary between the matrices.
         assert_eq!(all_seams(&program), [vec![0, 30, 7000], vec![0, 3100, 8000]]);
-        let tiles = tiles_of(&program, ROOM).unwrap();
-        check(&program, &tiles, ROOM);
+        let tiles = tiles_of(&program, BUDGET).unwrap();
+        check(&program, &tiles, BUDGET);
         let read: usize = tiles.iter().map(Tile::source_elements).sum();
         assert_eq!(read, 8000 * 7000, "nothing is read that a tile does not need");
         let both = tiles.iter().filter(|tile| tile.sources.len() == 2).count();

@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// Returns the progress after a resumed run has added a line to a journal that was cut at `end`.
-    fn noted_after(text: &[u8], end: u64) -> Progress {
+    fn progress_after_append(text: &[u8], end: u64) -> Progress {
         let mut text = text[..end as usize].to_vec();
         serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();
         text.push(b'\n');
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_that_ends_early_the_whole_lines_count() {
+    fn a_truncated_journal_counts_its_complete_lines() {
         let (text, ends) = journal();
         for length in 0..=text.len() {
             let found = said(&text[..length]).unwrap();
@@ -222,13 +222,17 @@ mod tests {
             let (end, progress) = last.copied().unwrap_or_default();
             assert_eq!((found.end, found.progress), (end as u64, progress), "{length} bytes");
             if found.opening.is_some() {
-                assert_eq!(noted_after(&text, found.end), reached(7, 7), "{length} bytes");
+                assert_eq!(
+                    progress_after_append(&text, found.end),
+                    reached(7, 7),
+                    "{length} bytes"
+                );
             }
         }
     }
 
     #[test]
-    fn of_a_text_that_lost_a_byte_never_more_counts_than_was_done() {
+    fn a_journal_that_lost_a_byte_never_claims_more_progress() {
         let (text, ends) = journal();
         for at in 0..text.len() {
             let mut less = text.clone();
@@ -241,12 +245,12 @@ mod tests {
             assert!(found.progress <= reached(1, 123), "byte {at}: {:?}", found.progress);
             let before = ends.iter().rfind(|(end, _)| *end <= at).map(|(_, progress)| *progress);
             assert!(found.progress >= before.unwrap_or_default() || at > ends[3].0, "byte {at}");
-            assert_eq!(noted_after(&less, found.end), reached(7, 7), "byte {at}");
+            assert_eq!(progress_after_append(&less, found.end), reached(7, 7), "byte {at}");
         }
     }
 
     #[test]
-    fn a_disk_is_read_as_it_was_noted() {
+    fn a_storage_is_read_back_unchanged() {
         for n in 1..1000 {
             let storage = Storage {
                 bytes_per_second: 1e9 / f64::from(n),

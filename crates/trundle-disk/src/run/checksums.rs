@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_tells_elements_and_positions_apart_but_not_their_order() {
+    fn a_checksum_depends_on_elements_and_positions_not_on_order() {
         let checksum = |bytes: &[u8], width, first| {
             Elements::Bytes(bytes, width).checksum(first, bytes.len() / width)
         };
@@ -410,7 +410,7 @@ mod tests {
 
     /// The rows are neighbours in memory, follow one another, or are read backwards, from any position.
     #[test]
-    fn spaced_elements_have_the_checksum_of_each_at_its_position() {
+    fn spaced_elements_have_the_sum_of_their_checksums() {
         const APART: usize = 30;
         let bytes: Vec<u8> =
             (0..40_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();

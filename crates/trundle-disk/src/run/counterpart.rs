@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_single_change_is_found_at_its_index_in_pieces_of_any_length() {
+    fn changes_are_found_at_their_index_for_any_piece_length() {
         let (shape, element) = (Shape::new([3, 5, 4]).unwrap(), StoredDType::new(DType::U16));
         let bytes: Vec<u8> = (0..120).collect();
         let faults = Faults { at_once: 7, ..Faults::default() };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_in_parts_leave_the_least_index() {
+    fn of_many_changes_the_lowest_index_is_reported() {
         // The data is longer than one part, and all of its elements differ.
         let (shape, element) = (Shape::new([9, 40_000]).unwrap(), StoredDType::new(DType::U8));
         let blob = FaultyBlob::new(&vec![0; 360_003], Faults::default());
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_bytes_is_read_as_it_would_have_been_written() {
+    fn sub_byte_elements_are_compared_across_bit_orders() {
         let shape = Shape::new([11]).unwrap();
         let codes: Vec<u8> = (0..11).map(|n| n * 5 % 8).collect();
         let of = |order| StoredDType::new(DType::U3).with_bit_order(order).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn that_it_cannot_be_read_is_not_lost() {
+    fn an_error_of_reading_the_counterpart_is_reported() {
         let (shape, element) = (Shape::new([4]).unwrap(), StoredDType::new(DType::U8));
         let order = Order::RowMajor;
         let faults = Faults { reads: AtomicUsize::new(1), ..Faults::default() };

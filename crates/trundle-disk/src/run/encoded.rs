@@ -228,16 +228,16 @@ mod tests {
 
     #[test]
     fn chunks_wait_for_memory_and_larger_ones_are_refused() {
-        let (memory, held) = (Memory::new(10), Mutex::new(0));
+        let (memory, in_use) = (Memory::new(10), Mutex::new(0));
         let sizes = Mutex::new([7, 3, 10, 0, 4, 6, 1].repeat(50).into_iter());
         let each = || -> Result<(), Error> {
             loop {
                 let Some(bytes) = lock(&sizes).next() else { return Ok(()) };
                 let _own = memory.take(bytes)?;
-                *lock(&held) += bytes;
-                assert!(*lock(&held) <= 10);
+                *lock(&in_use) += bytes;
+                assert!(*lock(&in_use) <= 10);
                 std::thread::yield_now();
-                *lock(&held) -= bytes;
+                *lock(&in_use) -= bytes;
             }
         };
         together(4, each).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_the_same_if_all_bytes_are() {
+    fn chunks_are_equal_if_all_bytes_are_equal() {
         let long: Vec<u8> = (0..3 * COMPARED_BYTES).map(|at| (at % 251) as u8).collect();
         let mut other = long.clone();
         *other.last_mut().unwrap() ^= 1;

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_operators_move_has_the_checksum_of_what_they_make() {
+    fn the_checksum_of_an_origin_matches_the_moved_output() {
         for text in [
             "a b c -> c a b",
             "roll(shift=[2,1], axes=[0,2]) | flip(axes=[1])",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     /// Returns a shape with the same number of elements: the same shape, a single axis, or one axis split in two.
-    fn alike(shape: &Shape, choices: &mut Choices) -> Shape {
+    fn reshaped(shape: &Shape, choices: &mut Choices) -> Shape {
         match choices.below(3) {
             0 => shape.clone(),
             1 => Shape::new([shape.elements()]).unwrap(),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_is_that_of_each_element_at_its_position() {
+    fn a_checksum_is_the_sum_over_elements_and_positions() {
         let widths = [1, 2, 3, 4, 6, 8, 16].map(Width::Bytes);
         let packed = Width::SubByte(trundle::DType::U4.packing().unwrap());
         for seed in 0..3000 {
@@ -307,7 +307,7 @@ mod tests {
             for (at, tensor) in program.tensors().iter().enumerate() {
                 if matches!(tensor.made, Made::Given(_)) && tensor.shape.elements() > 0 {
                     let bytes = noise(tensor.shape.elements(), unit, choices);
-                    given.push((TensorId(at), alike(&tensor.shape, choices), bytes));
+                    given.push((TensorId(at), reshaped(&tensor.shape, choices), bytes));
                 }
             }
             let mut sources = Vec::new();
@@ -328,7 +328,7 @@ mod tests {
                     sources.push(Source { of: *id, shape, bounds, elements });
                 }
             }
-            let out_shape = &alike(&of.shape, choices);
+            let out_shape = &reshaped(&of.shape, choices);
             let to = &some_location(out_shape, choices);
             let origin = Origin { program: &program, target: Some(target), out_shape, sources, to };
             let out = some_box(out_shape, choices);

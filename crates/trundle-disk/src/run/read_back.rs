@@ -99,7 +99,7 @@ mod tests {
     use crate::run::faulty_store::{Faults, FaultyBlob};
 
     #[test]
-    fn parts_have_the_checksums_of_the_whole() {
+    fn reading_in_parts_gives_the_checksums_of_the_whole() {
         let bytes: Vec<u8> =
             (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let faults = Faults { at_once: 99_999, ..Faults::default() };
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_an_error() {
+    fn a_file_that_is_too_short_is_an_error() {
         let file = FaultyBlob::new(&[0; 99], Faults::default());
         let width = Width::Bytes(1);
         let data = Data { blob: &file, offset: 0, width, forget: false, source: None };

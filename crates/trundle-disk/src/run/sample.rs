@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_length_leave_the_same_elements() {
+    fn pieces_of_any_length_pick_the_same_elements() {
         let written: Vec<u8> = (0..5 * 7 * 4).collect();
         for axes in [[(5, 1), (7, 1), (4, 1)], [(5, 2), (7, 3), (4, 1)], [(5, 1), (7, 2), (4, 3)]] {
             let taken = |axis: usize| (0..axes[axis].0).step_by(axes[axis].1);

@@ -37,7 +37,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     (Job::new(&[&file], &wanted, format, &[], &options).unwrap(), file, expected)
 }
 
-fn noted(store: &MemoryStore) -> Progress {
+fn progress_in(store: &MemoryStore) -> Progress {
     let text = store.value("journal").map_or(Vec::new(), |journal| journal.all());
     let last = text.split_inclusive(|byte| *byte == b'\n').next_back().unwrap_or_default();
     serde_json::from_slice(last).unwrap_or_default()
@@ -46,7 +46,7 @@ fn noted(store: &MemoryStore) -> Progress {
 fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error> {
     let (job, mut file, _) = job(storage);
     let path = Path::new("out");
-    let progress = noted(store);
+    let progress = progress_in(store);
     let begin = if progress == Progress::default() { Begin::Anew } else { Begin::Resumed };
     let opening = Opening {
         version: String::new(),
@@ -68,7 +68,7 @@ fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error>
 }
 
 #[test]
-fn what_comes_and_goes_in_small_parts_is_the_same() {
+fn short_reads_and_writes_give_the_same_output() {
     for (storage, _) in STORAGES {
         let store = MemoryStore::new(Faults { at_once: 37, ..Faults::default() });
         run(storage, &store, true).unwrap();
@@ -78,7 +78,7 @@ fn what_comes_and_goes_in_small_parts_is_the_same() {
 }
 
 #[test]
-fn what_is_noted_is_synced_before_and_so_is_the_note() {
+fn data_is_synced_before_each_line_of_the_journal() {
     for (storage, files) in STORAGES {
         let store = MemoryStore::default();
         run(storage, &store, false).unwrap();
@@ -97,7 +97,7 @@ fn what_is_noted_is_synced_before_and_so_is_the_note() {
 }
 
 #[test]
-fn whenever_the_power_fails_the_rest_can_be_done_later() {
+fn a_run_can_be_resumed_after_any_power_failure() {
     for (storage, _) in STORAGES {
         let store = MemoryStore::default();
         run(storage, &store, false).unwrap();
@@ -108,10 +108,10 @@ fn whenever_the_power_fails_the_rest_can_be_done_later() {
             let error = run(storage, &store, false).unwrap_err();
             assert!(error.to_string().contains("cannot write"), "{at}: {error}");
             assert!(error.to_string().contains("no storage space"), "{at}: {error}");
-            let before = noted(&store);
+            let before = progress_in(&store);
             let store = store.after_power_failed();
             // The journal may lack its last line, but never claims more than the synced data contain.
-            let safe = noted(&store);
+            let safe = progress_in(&store);
             assert!(safe <= before, "{at}");
             resumed += usize::from(safe != Progress::default());
             run(storage, &store, at % 2 == 0).unwrap_or_else(|error| panic!("{at}: {error}"));

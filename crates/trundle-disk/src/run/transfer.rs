@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_write_to_the_same_bytes_lose_nothing() {
+    fn threads_that_write_the_same_bytes_lose_no_element() {
         const COUNT: usize = 2000;
         let width = trundle_formats::StoredDType::new(DType::U1)
             .with_bit_order(BitOrder::LowFirst)
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn no_request_is_begun_after_the_transfer_was_stopped() {
+    fn a_stopped_transfer_begins_no_more_requests() {
         for in_flight in [(1, 1), (4, 4)] {
             let (to, bytes, mut writes) =
                 (FaultyBlob::new(&[], Faults::default()), [1; 100], Vec::new());

@@ -18,18 +18,18 @@ const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 /// A disk on which two passes are best.
 const TWO_PASSES: Storage = Storage::HDD;
 
-/// Calls `meddle` with `folder` when the phase `phase` begins for the `turn`th time.
-struct Meddler<'a> {
+/// Calls `hook` with `folder` when the phase `phase` begins for the `turn`th time.
+struct PhaseHook<'a> {
     folder: &'a Path,
     phase: &'a str,
     turn: AtomicUsize,
-    meddle: &'a (dyn Fn(&Path) + Sync),
+    hook: &'a (dyn Fn(&Path) + Sync),
 }
 
-impl Observer for Meddler<'_> {
+impl Observer for PhaseHook<'_> {
     fn phase(&self, name: &str, _: u64) {
         if name == self.phase && self.turn.fetch_sub(1, Ordering::Relaxed) == 1 {
-            (self.meddle)(self.folder);
+            (self.hook)(self.folder);
         }
     }
 
@@ -79,15 +79,15 @@ impl Sandbox {
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
     }
 
-    fn meddled(
+    fn run_with_hook(
         &self,
         storage: Storage,
         verify: bool,
         (phase, turn): (&str, usize),
-        meddle: &(dyn Fn(&Path) + Sync),
+        hook: &(dyn Fn(&Path) + Sync),
     ) -> Result<Outcome, Error> {
         let observer =
-            Meddler { folder: self.folder.path(), phase, turn: AtomicUsize::new(turn), meddle };
+            PhaseHook { folder: self.folder.path(), phase, turn: AtomicUsize::new(turn), hook };
         let done = self.run(storage, RunOptions { verify, ..RunOptions::default() }, &observer);
         let left = observer.turn.load(Ordering::Relaxed);
         assert!(left == 0 || left > turn, "{phase} never began: {done:?}");
@@ -102,8 +102,8 @@ impl Sandbox {
         (ending, turn): (&str, usize),
         corrupt: &(dyn Fn(&File) + Sync),
     ) {
-        let meddle = |folder: &Path| corrupt(&file(folder, ending));
-        let error = self.meddled(storage, true, ("verifying", turn), &meddle).expect_err(name);
+        let hook = |folder: &Path| corrupt(&file(folder, ending));
+        let error = self.run_with_hook(storage, true, ("verifying", turn), &hook).expect_err(name);
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(self.names(), [self.from.file_name().unwrap().to_str().unwrap()], "{name}");
     }
@@ -145,7 +145,7 @@ fn exchanged(file: &File, one: u64, other: u64, width: usize) {
 }
 
 #[test]
-fn what_is_written_wrongly_is_found() {
+fn corrupted_output_is_detected() {
     type Corruption = (&'static str, fn(&File));
     let corruptions: [Corruption; 6] = [
         ("a flipped bit", |file| flipped(file, 77_777, 16)),
@@ -165,14 +165,14 @@ fn what_is_written_wrongly_is_found() {
     // Correct files are not refused.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
-        assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
+        assert!(sandbox.run_with_hook(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
         sandbox.check();
         assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
     }
 }
 
 #[test]
-fn a_packed_element_that_is_wrong_is_found() {
+fn a_corrupted_packed_element_is_detected() {
     let sandbox = Sandbox::new(DType::U3, &[300, 501], "flip(1)", "bin");
     for bit in 0..8 {
         let corrupt = |file: &File| flipped(file, 30_001, 1 << bit);
@@ -181,7 +181,7 @@ fn a_packed_element_that_is_wrong_is_found() {
 }
 
 #[test]
-fn a_source_that_changes_meanwhile_is_found() {
+fn a_source_that_changes_during_the_run_is_detected() {
     type Change = (&'static str, &'static str, fn(&Path));
     let changes: [Change; 4] = [
         ("shorter", "it is shorter now", |folder| file(folder, "in.npy").set_len(5000).unwrap()),
@@ -203,12 +203,12 @@ fn a_source_that_changes_meanwhile_is_found() {
     for (storage, phase) in
         [(ONE_PASS, "moving"), (TWO_PASSES, "pass 1 of 2"), (TWO_PASSES, "pass 2 of 2")]
     {
-        for (name, said, change) in changes {
+        for (name, expected, change) in changes {
             let sandbox = Sandbox::two_passes();
-            let error = sandbox.meddled(storage, false, (phase, 1), &change).expect_err(name);
+            let error = sandbox.run_with_hook(storage, false, (phase, 1), &change).expect_err(name);
             let text = error.to_string();
             assert!(text.contains("in.npy: changed while it was read: "), "{name}: {text}");
-            assert!(text.contains(said) || phase == "pass 2 of 2", "{name}: {text}");
+            assert!(text.contains(expected) || phase == "pass 2 of 2", "{name}: {text}");
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
@@ -245,7 +245,7 @@ impl Observer for Counter<'_> {
 }
 
 #[test]
-fn the_progress_of_a_phase_ends_at_all_of_its_bytes_and_a_run_is_stopped_in_any_phase() {
+fn phases_report_all_bytes_and_can_be_stopped() {
     for storage in [ONE_PASS, TWO_PASSES] {
         for verify in [false, true] {
             let sandbox = Sandbox::two_passes();
@@ -267,20 +267,20 @@ fn the_progress_of_a_phase_ends_at_all_of_its_bytes_and_a_run_is_stopped_in_any_
 }
 
 #[test]
-fn what_lies_between_passes_is_no_source() {
+fn an_intermediate_in_an_error_is_called_a_temporary_file() {
     let sandbox = Sandbox::two_passes();
-    let meddle = |folder: &Path| file(folder, "pass0").set_len(100).unwrap();
-    let error = sandbox.meddled(TWO_PASSES, false, ("pass 2 of 2", 1), &meddle).unwrap_err();
+    let hook = |folder: &Path| file(folder, "pass0").set_len(100).unwrap();
+    let error = sandbox.run_with_hook(TWO_PASSES, false, ("pass 2 of 2", 1), &hook).unwrap_err();
     assert!(error.to_string().starts_with("cannot read a temporary file: "), "{error}");
     assert_eq!(sandbox.names(), ["in.npy"]);
 }
 
 #[test]
-fn an_output_that_appears_meanwhile_stays() {
+fn a_file_created_at_the_output_path_is_kept() {
     for (storage, phase) in [(ONE_PASS, "moving"), (TWO_PASSES, "pass 2 of 2")] {
         let sandbox = Sandbox::two_passes();
-        let meddle = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
-        let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
+        let hook = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
+        let error = sandbox.run_with_hook(storage, false, (phase, 1), &hook).unwrap_err();
         assert!(error.to_string().contains("out.npy: already exists"), "{error}");
         assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
         // The error message ends with the name of the file that holds the result.
@@ -295,31 +295,31 @@ fn an_output_that_appears_meanwhile_stays() {
 }
 
 #[test]
-fn two_at_once_do_not_write_the_same_output() {
+fn concurrent_runs_do_not_write_the_same_output() {
     let sandbox = Sandbox::two_passes();
-    let meddle = |_: &Path| {
+    let hook = |_: &Path| {
         let error = sandbox.run(ONE_PASS, RunOptions::default(), &()).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
     };
-    sandbox.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
+    sandbox.run_with_hook(ONE_PASS, false, ("moving", 1), &hook).unwrap();
     sandbox.check();
     assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
 }
 
 #[test]
-fn another_plan_for_the_same_output_is_refused_at_its_start() {
+fn a_concurrent_run_of_another_plan_is_refused_early() {
     for resume in [false, true] {
         let sandbox = Sandbox::two_passes();
         let other = Sandbox { chain: parsed("flip(0)"), ..Sandbox::two_passes() };
         let other = Sandbox { from: sandbox.from.clone(), to: sandbox.to.clone(), ..other };
-        let meddle = |_: &Path| {
+        let hook = |_: &Path| {
             let before = sandbox.names();
             let options = RunOptions { resume, overwrite: true, ..RunOptions::default() };
             let error = other.run(ONE_PASS, options, &()).unwrap_err();
             assert!(error.to_string().ends_with("another process"), "{error}");
             assert_eq!(sandbox.names(), before);
         };
-        sandbox.meddled(TWO_PASSES, true, ("pass 2 of 2", 1), &meddle).unwrap();
+        sandbox.run_with_hook(TWO_PASSES, true, ("pass 2 of 2", 1), &hook).unwrap();
         sandbox.check();
         assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
     }

@@ -119,7 +119,7 @@ fn chains_move_every_element_of_a_file() {
 }
 
 #[test]
-fn chains_that_split_merge_and_cut_axes_move_every_element_of_a_file() {
+fn chains_that_split_merge_and_cut_axes_move_every_element() {
     holds(1500, &(shaping_chains(400, 5), any::<u64>()), |(chain, seed)| {
         check(&chain.shape, chain.ops, &chain.naive, seed)
     });

@@ -97,10 +97,10 @@ fn expected(program: &Program, tensor: TensorId, inputs: &[InputData]) -> Vec<u8
 }
 
 #[test]
-fn every_element_of_a_program_of_files_is_its_origin() {
+fn every_output_element_equals_its_origin() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut count =
-        |what: &'static str, is: bool| *seen.entry(what).or_default() += usize::from(is);
+        |kind: &'static str, is: bool| *seen.entry(kind).or_default() += usize::from(is);
     for seed in 0..if everything() { 20_000 } else { 1800 } {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices, 4.into());
@@ -142,8 +142,8 @@ fn every_element_of_a_program_of_files_is_its_origin() {
         let found = TensorFile::open(&to).unwrap().load(0, &mut |_| ()).unwrap();
         assert!(found == expected(&program, tensor, &inputs), "seed {seed}: {plan}");
     }
-    for (what, least) in [("in tiles", 200), ("in several passes", 5)] {
-        assert!(seen[what] > least, "{what}: {seen:?}");
+    for (kind, least) in [("in tiles", 200), ("in several passes", 5)] {
+        assert!(seen[kind] > least, "{kind}: {seen:?}");
     }
 }
 
@@ -163,7 +163,7 @@ fn stripes(rows: usize, columns: usize) -> (Program, TensorId) {
 }
 
 #[test]
-fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
+fn packed_elements_of_several_files_and_a_fill_are_joined() {
     let (program, tensor) = stripes(41, 53);
     let folder = tempfile::tempdir().unwrap();
     let shape = &program.tensor(TensorId(0)).shape;
@@ -206,7 +206,7 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
 }
 
 #[test]
-fn an_input_that_is_not_what_the_program_states_is_refused() {
+fn inputs_that_contradict_the_program_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
@@ -228,7 +228,7 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
     let constant = |bytes: usize| Input::Constant(vec![0; bytes].into());
     assert_eq!(refused(&[2, 3], f32, f32, tensor()), Ok(()));
     assert_eq!(refused(&[2, 3], f32, f32, constant(24)), Ok(()));
-    for (refused, said) in [
+    for (refused, reason) in [
         (refused(&[3, 2], f32, f32, tensor()), "must have shape [3, 2], got [2, 3]"),
         (refused(&[2, 3], DType::I32, f32, tensor()), "must have element type i32, got f32"),
         (
@@ -238,6 +238,6 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
         (refused(&[2, 3], f32, f32, constant(20)), "must have the same length, got 20 and 24"),
     ] {
         let text = refused.unwrap_err();
-        assert!(text.starts_with("out: ") && text.contains(said), "{text}");
+        assert!(text.starts_with("out: ") && text.contains(reason), "{text}");
     }
 }

@@ -6,7 +6,7 @@ use trundle_disk::{Job, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 #[test]
-fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
+fn chosen_tensors_are_moved_in_one_pass_or_two() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [200, 300];
     let (element, shape) = (StoredDType::new(DType::F32), Shape::new(sizes).unwrap());

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_of_another_order_become_row_major() {
+    fn elements_in_another_axis_order_become_row_major() {
         // In a tensor of shape 2 x 3 x 4, element (i, j, k) has the value 100 i + 10 j + k. Axis j is the slowest in
         // storage, and axis i the fastest.
         let (sizes, order) = ([2, 3, 4], [1, 2, 0]);

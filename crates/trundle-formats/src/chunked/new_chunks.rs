@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_one_of_its_chunk() {
+    fn every_byte_is_found_in_its_chunk() {
         for (sizes, chunk) in [
             (&[5, 7, 9][..], &[2, 3, 4][..]),
             (&[6, 4], &[6, 4]),

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn any_range_of_any_strides_is_read() {
+    fn any_range_is_read_with_any_strides() {
         let file: Vec<u8> =
             (0..400_000u32).flat_map(|number| (number as u16).to_le_bytes()).collect();
         for (begin, sizes, strides) in [

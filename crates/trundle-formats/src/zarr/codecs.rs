@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_kept() {
+    fn written_codecs_are_kept() {
         for text in [
             "none",
             "zstd:-7:checksum",
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_named() {
+    fn codecs_that_are_not_kept_are_named() {
         let of = |codecs: Value| {
             let Value::Array(codecs) = codecs else { panic!("a list") };
             let found = encoding(&codecs, None, None, 4);

@@ -70,8 +70,8 @@ impl Member {
     }
 }
 
-/// Creates an archive whose directory states `said` members.
-pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
+/// Creates an archive whose directory states `count` members.
+pub(crate) fn archive_with_count(members: &[Member], count: u16) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
     for member in members {
@@ -95,12 +95,12 @@ pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     archive.extend(directory);
     archive.extend(0x0605_4b50u32.to_le_bytes());
     archive.extend([0; 4]);
-    archive.extend([said, said].map(u16::to_le_bytes).concat());
+    archive.extend([count, count].map(u16::to_le_bytes).concat());
     archive.extend([bytes, start].map(u32::to_le_bytes).concat());
     archive.extend([0; 2]);
     archive
 }
 
 pub(crate) fn archive(members: &[Member]) -> Vec<u8> {
-    archive_saying(members, members.len() as u16)
+    archive_with_count(members, members.len() as u16)
 }

@@ -10,7 +10,7 @@ use trundle_formats::{
     StoredDType, TensorFile, leftovers,
 };
 
-use crate::support::{names, place};
+use crate::support::{names, output_path};
 
 const TAG: &str = "y.zarr-0123456789abcdef";
 
@@ -24,12 +24,12 @@ fn skeleton() -> FileSkeleton {
     zarr().skeleton(&[Described { chunk: Some(&[4]), ..described }], &[]).unwrap()
 }
 
-fn begun(path: &Path, overwrite: bool) -> Result<Output, Error> {
+fn begin(path: &Path, overwrite: bool) -> Result<Output, Error> {
     Output::create_as(zarr(), path, overwrite, TAG, Begin::Anew)
 }
 
-fn written(path: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
-    let output = begun(path, overwrite).unwrap();
+fn write(path: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
+    let output = begin(path, overwrite).unwrap();
     let blob = output.blob(&skeleton()).unwrap();
     // The bytes are written in two parts, neither of which is a whole chunk.
     blob.write_all_at(&bytes[3..], 3).unwrap();
@@ -47,29 +47,29 @@ fn read(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
-    let (folder, path) = place("y.zarr");
-    let output = written(&path, false, b"abcdef");
+fn a_store_appears_when_complete_and_replaces_a_store() {
+    let (folder, path) = output_path("y.zarr");
+    let output = write(&path, false, b"abcdef");
     assert_eq!(names(folder.path()), [format!(".trundle-{TAG}.part")]);
     output.finish().unwrap();
     assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"abcdef".into()));
-    assert!(matches!(begun(&path, false).unwrap_err().problem, Problem::Exists));
-    written(&path, true, b"ghijkl").finish().unwrap();
+    assert!(matches!(begin(&path, false).unwrap_err().problem, Problem::Exists));
+    write(&path, true, b"ghijkl").finish().unwrap();
     assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
     // An unfinished output leaves no files.
-    drop(written(&path, true, b"mnopqr"));
+    drop(write(&path, true, b"mnopqr"));
     assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
 }
 
 #[test]
-fn what_comes_to_the_place_meanwhile_is_not_lost() {
+fn a_folder_created_during_the_run_is_kept() {
     for overwrite in [false, true] {
-        let (folder, path) = place("y.zarr");
-        let output = written(&path, overwrite, b"abcdef");
+        let (folder, path) = output_path("y.zarr");
+        let output = write(&path, overwrite, b"abcdef");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("thesis.txt"), "precious").unwrap();
         let Problem::Kept { why, path: kept } = output.finish().unwrap_err().problem else {
-            panic!("it is kept")
+            panic!("the output is not kept")
         };
         match overwrite {
             true => assert!(matches!(*why, Problem::OtherFolder), "{why:?}"),
@@ -83,52 +83,52 @@ fn what_comes_to_the_place_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn what_an_earlier_run_left_is_replaced_and_what_one_has_is_not() {
-    let (folder, path) = place("y.zarr");
+fn leftovers_are_replaced_but_files_in_use_are_not() {
+    let (folder, path) = output_path("y.zarr");
     let left = folder.path().join(format!(".trundle-{TAG}.part"));
     fs::create_dir_all(left.join("c/0")).unwrap();
     fs::write(left.join("c/0/1"), "of a run that was killed").unwrap();
     let found = leftovers(folder.path(), None).unwrap();
     assert_eq!((found[0].state, found[0].bytes()), (LeftoverState::Interrupted, 24));
-    let output = written(&path, false, b"abcdef");
+    let output = write(&path, false, b"abcdef");
     assert!(!left.join("c/0/1").exists());
     assert_eq!(leftovers(folder.path(), None).unwrap()[0].state, LeftoverState::InUse);
-    assert!(matches!(begun(&path, false).unwrap_err().problem, Problem::Busy));
+    assert!(matches!(begin(&path, false).unwrap_err().problem, Problem::Busy));
     output.finish().unwrap();
     assert_eq!(read(&path), b"abcdef");
 }
 
 #[test]
-fn places_that_no_folder_can_have_are_refused() {
+fn paths_that_cannot_be_folders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     for overwrite in [false, true] {
-        let problem = begun(&other, overwrite).unwrap_err().problem;
+        let problem = begin(&other, overwrite).unwrap_err().problem;
         match overwrite {
             true => assert!(matches!(problem, Problem::OtherFolder), "{problem:?}"),
             false => assert!(matches!(problem, Problem::Exists), "{problem:?}"),
         }
     }
     let within = folder.path().join("none/y.zarr");
-    assert!(matches!(begun(&within, false).unwrap_err().problem, Problem::NoFolder(_)));
-    let places: &[&str] =
+    assert!(matches!(begin(&within, false).unwrap_err().problem, Problem::NoFolder(_)));
+    let paths: &[&str] =
         if cfg!(unix) { &["-", "/dev/null", ".", "/"] } else { &["-", ".", "/", "C:\\", "nul"] };
-    for path in places {
-        let problem = begun(Path::new(path), true).unwrap_err().problem;
+    for path in paths {
+        let problem = begin(Path::new(path), true).unwrap_err().problem;
         assert!(matches!(problem, Problem::Unsupported(_)), "{path}: {problem:?}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_a_folder_stays() {
+fn a_link_to_a_folder_is_followed_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     // A trailing slash has no effect, and a link is followed.
-    written(&folder.path().join("y.zarr"), false, b"abcdef").finish().unwrap();
+    write(&folder.path().join("y.zarr"), false, b"abcdef").finish().unwrap();
     let link = folder.path().join("link.zarr");
     std::os::unix::fs::symlink("y.zarr", &link).unwrap();
-    written(&folder.path().join("link.zarr/"), true, b"ghijkl").finish().unwrap();
+    write(&folder.path().join("link.zarr/"), true, b"ghijkl").finish().unwrap();
     assert!(link.is_symlink());
     assert_eq!(read(&folder.path().join("y.zarr")), b"ghijkl");
     assert_eq!(names(folder.path()), ["link.zarr", "y.zarr"]);

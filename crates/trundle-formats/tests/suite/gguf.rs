@@ -3,7 +3,7 @@
 use trundle_core::DType;
 use trundle_formats::{Error, Order, Problem, StoredDType, TensorFile, TensorHint};
 
-use crate::support::{check_beginnings, check_other_bytes, read, readers, shape};
+use crate::support::{check_changed_bytes, check_truncated, read, readers, shape};
 
 readers!("gguf");
 
@@ -80,7 +80,7 @@ fn tensors_are_listed_in_the_order_of_their_data() {
 }
 
 #[test]
-fn what_comes_out_of_a_stream_is_read_in_order() {
+fn a_stream_is_read_in_order() {
     let mut file = stream(mixed()).unwrap();
     let data: Vec<u8> = (0..102).collect();
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), &data[..24]);
@@ -111,12 +111,15 @@ fn every_type_that_is_not_quantised_is_read() {
         }
     }
     for number in [2, 6, 14, 16, 29, 39] {
-        let said = refusal(file(&[tensor("x", &[256], number, 0)], 256));
-        assert!(said.contains("member \"x\": is of type") && said.contains("quantised"), "{said}");
+        let message = refusal(file(&[tensor("x", &[256], number, 0)], 256));
+        assert!(
+            message.contains("member \"x\": is of type") && message.contains("quantised"),
+            "{message}"
+        );
     }
     for number in [4, 5, 31, 77, u32::MAX] {
-        let said = refusal(file(&[tensor("x", &[256], number, 0)], 256));
-        assert_eq!(said, format!("member \"x\": is of the unknown type {number}"));
+        let message = refusal(file(&[tensor("x", &[256], number, 0)], 256));
+        assert_eq!(message, format!("member \"x\": is of the unknown type {number}"));
     }
 }
 
@@ -136,12 +139,12 @@ fn data_begins_at_a_multiple_of_the_alignment() {
         (10, 32u64.to_le_bytes(), "u64 32"),
     ] {
         let value = &value[..if kind == 4 { 4 } else { 8 }];
-        let said = refusal(header(3, &[pair(key, kind, value)], &[]));
+        let message = refusal(header(3, &[pair(key, kind, value)], &[]));
         let must = "general.alignment must be a power of two of type u32";
-        assert_eq!(said, format!("malformed header: {must}, got {found}"));
+        assert_eq!(message, format!("malformed header: {must}, got {found}"));
     }
-    let said = refusal(header(3, &[pair(key, 9, &array(4, 0, &[]))], &[]));
-    assert!(said.ends_with("got array an array"), "{said}");
+    let message = refusal(header(3, &[pair(key, 9, &array(4, 0, &[]))], &[]));
+    assert!(message.ends_with("got array an array"), "{message}");
     assert_eq!(
         refusal(file(&[tensor("x", &[4], 24, 16)], 32)),
         "malformed header: the data of \"x\" begins at byte 16 of all data, which is not a multiple of 32"
@@ -149,7 +152,7 @@ fn data_begins_at_a_multiple_of_the_alignment() {
 }
 
 #[test]
-fn every_kind_of_value_is_kept_as_a_text_but_arrays() {
+fn values_except_arrays_are_kept_as_text() {
     let cases: [(u32, &[u8], &str); 12] = [
         (0, &[200], "200"),
         (1, &[200], "-56"),
@@ -173,9 +176,9 @@ fn every_kind_of_value_is_kept_as_a_text_but_arrays() {
 }
 
 #[test]
-fn what_ends_early_is_refused_wherever_it_ends() {
+fn a_truncated_file_is_refused_at_every_length() {
     let whole = mixed();
-    check_beginnings(format(), &whole);
+    check_truncated(format(), &whole);
     for end in 0..whole.len() {
         let streamed = stream(whole[..end].to_vec());
         let loaded = streamed.and_then(|mut file| read_in_order(&mut file));
@@ -188,8 +191,8 @@ fn read_in_order(file: &mut TensorFile) -> Result<(), Error> {
 }
 
 #[test]
-fn any_byte_may_be_another() {
-    check_other_bytes(format(), &mixed(), &[0, 1, 0x7f, 0x80, 0xff]);
+fn a_file_with_a_changed_byte_is_read_or_refused() {
+    check_changed_bytes(format(), &mixed(), &[0, 1, 0x7f, 0x80, 0xff]);
 }
 
 #[test]
@@ -205,32 +208,37 @@ fn other_files_and_other_versions_are_refused() {
         );
     }
     for version in [1u32, 2, 3] {
-        let said = refusal(header(version.swap_bytes(), &[], &[]));
-        assert_eq!(said, "is big-endian: only little-endian GGUF is read");
+        let message = refusal(header(version.swap_bytes(), &[], &[]));
+        assert_eq!(message, "is big-endian: only little-endian GGUF is read");
     }
 }
 
 #[test]
-fn sizes_that_lie_are_refused_before_anything_is_read() {
-    let said =
+fn wrong_sizes_are_refused_before_reading_data() {
+    let message =
         |sizes: &[u64], dtype, offset| refusal(file(&[tensor("x", sizes, dtype, offset)], 64));
-    assert!(said(&[u64::MAX], 0, 0).contains("too large to be addressed"));
-    assert!(said(&[1 << 40, 1 << 40], 0, 0).contains("too large to be addressed"));
-    assert!(said(&[1 << 61], 0, 0).contains("too large to be addressed"));
+    assert!(message(&[u64::MAX], 0, 0).contains("too large to be addressed"));
+    assert!(message(&[1 << 40, 1 << 40], 0, 0).contains("too large to be addressed"));
+    assert!(message(&[1 << 61], 0, 0).contains("too large to be addressed"));
     assert!(
-        said(&[1 << 60], 24, 0).starts_with("truncated: the data should have 1152921504606846976")
+        message(&[1 << 60], 24, 0)
+            .starts_with("truncated: the data should have 1152921504606846976")
     );
-    assert!(said(&[17], 0, 0).starts_with("truncated: the data should have 68 bytes, but has 64"));
-    assert!(said(&[1], 0, 64).starts_with("truncated: the data should have 68 bytes, but has 64"));
+    assert!(
+        message(&[17], 0, 0).starts_with("truncated: the data should have 68 bytes, but has 64")
+    );
+    assert!(
+        message(&[1], 0, 64).starts_with("truncated: the data should have 68 bytes, but has 64")
+    );
     let far = u64::MAX / 32 * 32;
-    assert!(said(&[1], 0, far).contains("too far to be addressed"));
-    assert!(said(&[1], 0, far - 96).starts_with("truncated"));
-    assert!(said(&[0], 0, 96).starts_with("truncated"));
-    assert_eq!(said(&[1; 65], 0, 0), "\"x\" has 65 dimensions, over 64");
+    assert!(message(&[1], 0, far).contains("too far to be addressed"));
+    assert!(message(&[1], 0, far - 96).starts_with("truncated"));
+    assert!(message(&[0], 0, 96).starts_with("truncated"));
+    assert_eq!(message(&[1; 65], 0, 0), "\"x\" has 65 dimensions, over 64");
 }
 
 #[test]
-fn counts_that_lie_reserve_nothing() {
+fn wrong_counts_do_not_reserve_memory() {
     let counts = |tensors: u64, pairs: u64| {
         let numbers = [tensors, pairs].map(u64::to_le_bytes).concat();
         [b"GGUF", &3u32.to_le_bytes()[..], &numbers].concat()
@@ -239,9 +247,9 @@ fn counts_that_lie_reserve_nothing() {
         assert!(refusal(bytes).starts_with("truncated: "));
     }
     let over = |value: &[u8], kind| refusal(header(3, &[pair("k", kind, value)], &[]));
-    let said = over(&u64::MAX.to_le_bytes(), 8);
-    assert!(said.contains("goes on for 18446744073709551615 bytes at byte"), "{said}");
-    assert!(said.ends_with("over 100000000 bytes"), "{said}");
+    let message = over(&u64::MAX.to_le_bytes(), 8);
+    assert!(message.contains("goes on for 18446744073709551615 bytes at byte"), "{message}");
+    assert!(message.ends_with("over 100000000 bytes"), "{message}");
     assert!(
         over(&50_000_000u64.to_le_bytes(), 8)
             .starts_with("truncated: a value should have 50000000")
@@ -255,7 +263,7 @@ fn counts_that_lie_reserve_nothing() {
 }
 
 #[test]
-fn names_are_there_once_and_in_utf_8() {
+fn names_must_be_unique_and_utf_8() {
     let x = |offset| tensor("x", &[4], 24, offset);
     assert_eq!(refusal(file(&[x(0), x(32)], 64)), "malformed header: \"x\" occurs twice");
     let k = pair("k", 0, &[1]);
@@ -267,17 +275,17 @@ fn names_are_there_once_and_in_utf_8() {
 }
 
 #[test]
-fn no_byte_is_data_of_two_tensors() {
+fn tensors_with_common_bytes_are_refused() {
     let pair = |offset| file(&[tensor("x", &[33], 24, 0), tensor("y", &[4], 24, offset)], 96);
-    let said = refusal(pair(32));
-    assert!(said.starts_with("malformed header: the data of \"y\" begins at byte"), "{said}");
+    let message = refusal(pair(32));
+    assert!(message.starts_with("malformed header: the data of \"y\" begins at byte"), "{message}");
     open(pair(64)).unwrap();
     // A tensor without data overlaps no other.
     open(file(&[tensor("x", &[33], 24, 0), tensor("y", &[0, 7], 24, 32)], 96)).unwrap();
 }
 
 #[test]
-fn a_hint_describes_what_it_fits() {
+fn a_hint_must_fit_a_tensor_of_the_file() {
     let bytes = file(&[tensor("x", &[4, 2], 24, 0), tensor("y", &[2], 0, 32)], 64);
     let fits = TensorHint::of(&StoredDType::new(DType::I8), &shape(&[2, 4]));
     TensorFile::from_bytes(format(), &fits, "x", bytes.clone()).unwrap();
@@ -290,7 +298,7 @@ fn a_hint_describes_what_it_fits() {
 }
 
 #[test]
-fn a_file_of_another_ending_is_known_by_how_it_begins() {
+fn a_file_with_another_ending_is_known_by_its_magic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.dat");
     std::fs::write(&path, mixed()).unwrap();
@@ -298,7 +306,7 @@ fn a_file_of_another_ending_is_known_by_how_it_begins() {
 }
 
 #[test]
-fn nothing_is_written() {
+fn writing_is_refused() {
     assert!(!format().is_written());
     let error = format().skeleton(&[], &[]).unwrap_err();
     assert_eq!(

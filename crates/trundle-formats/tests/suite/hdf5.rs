@@ -28,7 +28,7 @@ type Random = (Vec<usize>, Vec<usize>, usize, usize, bool);
 
 proptest! {
     #[test]
-    fn what_is_written_in_any_order_is_read_again(
+    fn data_written_in_any_order_is_read_back(
         tensors in vec((vec(0usize..9, 0..4), vec(1usize..12, 3), 0usize..7, 0usize..6, any::<bool>()), 1..5),
         seed in any::<u64>(),
     ) {

@@ -1,4 +1,4 @@
-//! Tests that leftovers of runs are found, told apart from files in use, and removed.
+//! Tests that leftovers of runs are found, distinguished from files in use, and removed.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::support::names;
 
 /// Creates the files of a run to `out.npy`, which counts as running while the returned values exist, and as killed
 /// afterwards.
-fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
+fn begin(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
     let tag = format!("out.npy-{plan}");
     let path = folder.join("out.npy");
     let mut output = Output::create_tagged(&path, true, &tag, Begin::Anew).unwrap();
@@ -26,11 +26,11 @@ fn found(folder: &Path) -> Vec<Leftover> {
 }
 
 #[test]
-fn what_was_left_is_listed_by_run_and_removed() {
+fn leftovers_are_listed_by_run_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    drop(begun(folder, "0123456789abcdef"));
-    drop(begun(folder, "fedcba9876543210"));
+    drop(begin(folder, "0123456789abcdef"));
+    drop(begin(folder, "fedcba9876543210"));
     let left = found(folder);
     assert_eq!(left.len(), 2);
     for each in &left {
@@ -49,11 +49,11 @@ fn what_was_left_is_listed_by_run_and_removed() {
 }
 
 #[test]
-fn what_a_process_has_stays_with_all_that_belongs_to_it() {
+fn files_of_a_running_process_are_not_removed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for is_part_locked in [true, false] {
-        let (output, between) = begun(folder, "0123456789abcdef");
+        let (output, between) = begin(folder, "0123456789abcdef");
         let before = names(folder);
         // A lock on one of the files is enough.
         let locked: Box<dyn Send> = match is_part_locked {
@@ -73,7 +73,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
 }
 
 #[test]
-fn an_output_that_is_being_written_is_in_use_without_a_plan_too() {
+fn an_output_without_a_plan_is_in_use_while_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let output = Output::create(&folder.join("out.npy"), false).unwrap();
@@ -83,10 +83,10 @@ fn an_output_that_is_being_written_is_in_use_without_a_plan_too() {
 }
 
 #[test]
-fn finished_results_are_told_apart() {
+fn finished_results_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    drop(begun(folder, "0123456789abcdef"));
+    drop(begin(folder, "0123456789abcdef"));
     for ending in ["finished", "finished2"] {
         let name = format!(".trundle-out.npy-0123456789abcdef.{ending}");
         fs::write(folder.join(name), "whole").unwrap();
@@ -100,7 +100,7 @@ fn finished_results_are_told_apart() {
 
 #[cfg(unix)]
 #[test]
-fn what_others_have_put_there_is_not_found() {
+fn files_of_other_programs_are_not_listed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let ours = ".trundle-out.npy-0123456789abcdef.part";

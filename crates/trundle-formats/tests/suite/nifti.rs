@@ -2,7 +2,7 @@
 
 use trundle_formats::{ExitClass, Order, Problem, TensorFile};
 
-use crate::support::{self, check_beginnings, check_other_bytes, gzip, readers};
+use crate::support::{self, check_changed_bytes, check_truncated, gzip, readers};
 
 readers!("nii");
 
@@ -136,22 +136,22 @@ fn every_type_is_read() {
             let sign = if image.is_big { ">" } else { "<" };
             assert_eq!((x.element.name(), x.data_bytes), (name, data_bytes));
             assert_eq!(x.element.descr(), descr.replace('=', sign));
-            let said = refusal(Image { bitpix: bitpix + 8, ..image }.bytes());
+            let message = refusal(Image { bitpix: bitpix + 8, ..image }.bytes());
             let wrong =
                 format!("bitpix is {}, but datatype {datatype} has {bitpix} bits", bitpix + 8);
-            assert_eq!(said, format!("malformed header: {wrong}"));
+            assert_eq!(message, format!("malformed header: {wrong}"));
         }
     }
     for datatype in [0, 1, 255, 3, -1, i16::MAX] {
         for image in images() {
-            let said = refusal(Image { datatype, ..image }.bytes());
-            assert_eq!(said, format!("elements of datatype {datatype} are not read"));
+            let message = refusal(Image { datatype, ..image }.bytes());
+            assert_eq!(message, format!("elements of datatype {datatype} are not read"));
         }
     }
 }
 
 #[test]
-fn scaling_is_kept_where_there_is_some() {
+fn scaling_with_an_effect_is_kept() {
     for image in images() {
         let pairs = |slope, intercept| {
             let file = open(Image { slope, intercept, ..image.clone() }.bytes()).unwrap();
@@ -169,7 +169,7 @@ fn scaling_is_kept_where_there_is_some() {
 }
 
 #[test]
-fn fields_that_are_not_read_are_named_where_they_say_something() {
+fn unread_fields_that_are_set_are_named() {
     let affine = "affine transformation";
     for (first, second, name) in [
         (&[252, 255][..], &[344, 351][..], affine),
@@ -203,27 +203,27 @@ fn fields_that_are_not_read_are_named_where_they_say_something() {
 }
 
 #[test]
-fn what_is_no_single_file_is_refused() {
+fn headers_without_the_magic_of_a_single_file_are_refused() {
     let first = |bytes: &[u8]| refusal([bytes, &[0; 600]].concat());
     assert_eq!(first(b"\0\0\0\0"), "not a NIfTI file: it begins with 0, expected 348 or 540");
     for (version, pair, other) in
         [(1, &b"ni1\0"[..], &b"nix\0"[..]), (2, b"ni2\0\r\n\x1a\n", b"n+2\0\n\x1a\n\0")]
     {
-        let said = refusal(Image { magic: pair.to_vec(), ..image(version) }.bytes());
-        assert_eq!(said, "the data is in another file (.img): only single files are read");
-        let said = refusal(Image { magic: other.to_vec(), ..image(version) }.bytes());
-        assert!(said.starts_with("not a NIfTI file: its magic is \"n"), "{said}");
+        let message = refusal(Image { magic: pair.to_vec(), ..image(version) }.bytes());
+        assert_eq!(message, "the data is in another file (.img): only single files are read");
+        let message = refusal(Image { magic: other.to_vec(), ..image(version) }.bytes());
+        assert!(message.starts_with("not a NIfTI file: its magic is \"n"), "{message}");
     }
     // Analyze 7.5 has no magic.
-    let said = refusal(Image { magic: vec![0; 4], ..image(1) }.bytes());
+    let message = refusal(Image { magic: vec![0; 4], ..image(1) }.bytes());
     assert_eq!(
-        said,
+        message,
         "not a NIfTI file: its magic is \"\\x00\\x00\\x00\\x00\", expected \"n+1\\x00\""
     );
 }
 
 #[test]
-fn sizes_and_places_that_lie_are_refused_before_anything_is_read() {
+fn wrong_sizes_and_offsets_are_refused_before_reading_data() {
     for image in images() {
         let dim = |dim: &[i64]| refusal(Image { dim: dim.to_vec(), ..image.clone() }.bytes());
         assert_eq!(dim(&[0]), "malformed header: dim[0] is 0, expected 1 to 7");
@@ -252,16 +252,16 @@ fn sizes_and_places_that_lie_are_refused_before_anything_is_read() {
 }
 
 #[test]
-fn what_ends_early_is_refused_and_any_byte_may_be_another() {
+fn truncated_and_changed_files_are_refused_or_read() {
     for image in images() {
         let whole = image.bytes();
-        check_beginnings(format(), &whole);
-        check_other_bytes(format(), &whole, &[0, 1, 0x7f, 0x80, 0xff]);
+        check_truncated(format(), &whole);
+        check_changed_bytes(format(), &whole, &[0, 1, 0x7f, 0x80, 0xff]);
     }
 }
 
 #[test]
-fn a_file_of_another_ending_is_known_by_its_header() {
+fn a_file_with_another_ending_is_known_by_its_header() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image.dat");
     for image in images() {
@@ -278,7 +278,7 @@ fn a_file_of_another_ending_is_known_by_its_header() {
 }
 
 #[test]
-fn what_gzip_has_compressed_is_read() {
+fn gzip_data_is_read() {
     let folder = tempfile::tempdir().unwrap();
     for image in images() {
         let bytes = image.bytes();
@@ -330,10 +330,10 @@ fn damaged_or_short_gzip_data_is_refused() {
         }
     }
     let large = gzip(&Image { dim: vec![2, 30_000, 30_000], ..image }.bytes());
-    let (packed, said) = (large.len() as u64, refusal(large));
+    let (packed, message) = (large.len() as u64, refusal(large));
     let most = 1032 * packed;
     assert_eq!(
-        said,
+        message,
         format!(
             "truncated: the tensor ends at byte 900000352, but the gzip data decompresses to at most {most} bytes"
         )
@@ -343,6 +343,9 @@ fn damaged_or_short_gzip_data_is_refused() {
     let path = folder.path().join("image.npy.gz");
     std::fs::write(&path, gzip(b"\x93NUMPY")).unwrap();
     let error = TensorFile::open(&path).unwrap_err();
-    let said = "is compressed with gzip, and is not a NIfTI image: gunzip it first";
-    assert_eq!((error.problem.to_string(), error.exit_class()), (said.into(), ExitClass::Refused));
+    let message = "is compressed with gzip, and is not a NIfTI image: gunzip it first";
+    assert_eq!(
+        (error.problem.to_string(), error.exit_class()),
+        (message.into(), ExitClass::Refused)
+    );
 }

@@ -107,7 +107,7 @@ fn the_malformed_conformance_files_are_refused() {
 }
 
 #[test]
-fn what_numpy_wrote_is_written_the_same_byte_for_byte() {
+fn files_of_numpy_are_written_again_byte_for_byte() {
     let mut count = 0;
     for entry in fs::read_dir(data("numpy")).unwrap() {
         let path = entry.unwrap().path();
@@ -121,7 +121,7 @@ fn what_numpy_wrote_is_written_the_same_byte_for_byte() {
 }
 
 #[test]
-fn types_and_shapes_of_numpys_files_are_as_numpy_says() {
+fn types_and_shapes_of_numpy_files_are_read() {
     for (name, shape, element) in [
         ("rank_0", &[][..], "f64"),
         ("one_axis", &[3], "u16"),
@@ -153,7 +153,7 @@ fn headers_of_python_2_are_read() {
 }
 
 #[test]
-fn headers_that_break_the_rules_are_refused_with_what_was_found() {
+fn wrong_headers_are_refused_with_the_reason() {
     for (bytes, message) in [
         (vec![], "truncated: the beginning should have 8 bytes, but has 0"),
         (
@@ -202,7 +202,7 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
 }
 
 #[test]
-fn bytes_behind_the_data_are_named() {
+fn bytes_after_the_data_are_named() {
     let array = described("'|u1'", "(0,)");
     for (bytes, unread) in [(array.clone(), &[][..]), (array.repeat(2), &["bytes behind the data"])]
     {
@@ -212,7 +212,7 @@ fn bytes_behind_the_data_are_named() {
 }
 
 #[test]
-fn every_beginning_of_a_file_is_refused() {
+fn a_truncated_file_is_refused_at_every_length() {
     for name in ["conformance/be_f8.npy", "numpy/utf_8.npy", "numpy/rank_0.npy"] {
         let whole = fs::read(data(name)).unwrap();
         assert!(read(&whole).is_ok());
@@ -224,7 +224,7 @@ fn every_beginning_of_a_file_is_refused() {
 }
 
 #[test]
-fn a_stream_is_not_believed_about_its_size() {
+fn the_size_in_a_stream_does_not_reserve_memory() {
     // If the reader reserved the stated size, the error would be about memory.
     let mut bytes = described("'|u1'", "(4611686018427387904,)");
     bytes.extend(vec![7; 3_000_000]);
@@ -244,7 +244,7 @@ impl Read for Failing {
 }
 
 #[test]
-fn a_stream_that_fails_is_no_malformed_file() {
+fn a_failing_stream_is_not_a_malformed_file() {
     let bytes = described("'<f4'", "(2,)");
     for length in [3, 20, bytes.len()] {
         let reader = Failing(Cursor::new(bytes[..length].to_vec()));
@@ -272,7 +272,7 @@ fn a_file_can_be_loaded_again_and_a_stream_cannot() {
 }
 
 #[test]
-fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
+fn missing_files_folders_and_unknown_formats_are_distinct() {
     let folder = tempfile::tempdir().unwrap();
     let problem = |name: &str| TensorFile::open(&folder.path().join(name)).unwrap_err();
     assert_eq!(problem("none.npy").exit_class(), ExitClass::Failed);
@@ -300,7 +300,7 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
 }
 
 #[test]
-fn the_first_version_that_can_hold_a_header_is_written() {
+fn the_lowest_version_that_can_hold_a_header_is_written() {
     let version = |name: &str, fields: usize| {
         let fields: Vec<String> =
             (0..fields).map(|index| format!("('{name}{index:05}', '|u1')")).collect();
@@ -327,7 +327,7 @@ fn the_first_version_that_can_hold_a_header_is_written() {
 }
 
 #[test]
-fn a_header_that_could_not_be_read_back_is_not_written() {
+fn a_header_that_is_too_long_to_read_back_is_not_written() {
     // Each character is written as `\x01`, with four bytes.
     let name = "\u{1}".repeat(300_000);
     let header = format!("{{'descr': [('{name}', '<f4')], 'fortran_order': False, 'shape': (0,)}}");
@@ -343,7 +343,7 @@ fn a_header_that_could_not_be_read_back_is_not_written() {
 }
 
 #[test]
-fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
+fn wrong_counts_and_sizes_of_tensors_are_refused() {
     let (element, shape) = (StoredDType::new(DType::F32), Shape::new([2]).unwrap());
     let tensor = |bytes| NamedTensor { name: "x", element: &element, shape: &shape, bytes };
     for (tensors, message) in [
@@ -401,7 +401,7 @@ fn any_descr() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn a_written_tensor_is_read_back(
         descr in any_descr(),
         sizes in prop::collection::vec(0usize..4, 0..5),
         seed in any::<u8>(),

@@ -11,7 +11,7 @@ use trundle_formats::{
     TensorHint, crc32,
 };
 
-use crate::archive::{Change, DEFLATED, Member, archive, archive_saying, deflated, stored};
+use crate::archive::{Change, DEFLATED, Member, archive, archive_with_count, deflated, stored};
 use crate::support::{self, data, named as read, shape};
 
 fn npz() -> &'static Format {
@@ -72,7 +72,7 @@ fn archives_of_numpy_are_read() {
 }
 
 #[test]
-fn what_is_not_a_tensor_or_an_archive_is_refused() {
+fn wrong_archives_and_wrong_members_are_refused() {
     let npy = npy(&[2, 3]);
     assert_eq!(refusal(Vec::new()), "not a zip archive: it has no directory at its end");
     assert_eq!(refusal(npy.clone()), "not a zip archive: it has no directory at its end");
@@ -100,7 +100,7 @@ fn what_is_not_a_tensor_or_an_archive_is_refused() {
 }
 
 #[test]
-fn bytes_behind_the_data_and_folders_are_ignored() {
+fn bytes_after_the_data_and_folders_are_ignored() {
     let content = [npy(&[2, 3]), b"more".to_vec()].concat();
     let members = [stored("a/", b""), stored("a/x.npy", &content), deflated("y.npy", &content)];
     let expected = ["a/x", "y"].map(|name| (name.to_owned(), (0..6).collect::<Vec<u8>>()));
@@ -120,7 +120,7 @@ fn bytes_behind_the_data_and_folders_are_ignored() {
 }
 
 #[test]
-fn names_stay_below_their_folder() {
+fn names_that_lead_out_of_the_folder_are_refused() {
     let npy = npy(&[1]);
     for (name, why) in [
         ("/x.npy", "its name is an absolute path"),
@@ -195,7 +195,7 @@ fn headers_that_disagree_are_refused() {
 }
 
 #[test]
-fn data_that_is_not_what_the_directory_says_is_refused() {
+fn data_that_contradicts_the_directory_is_refused() {
     let npy = npy(&[100]);
     for member in [stored("x.npy", &npy), deflated("x.npy", &npy)] {
         let (bytes, crc32) = (member.bytes, member.crc32);
@@ -252,11 +252,11 @@ fn members_that_overlap_are_refused() {
     let change_local: Change = |local| local.extra = vec![0; 4];
     let moved = Member { change_local, ..stored("x.npy", &npy) };
     open(archive(from_ref(&moved))).unwrap();
-    assert!(refusal(archive_saying(&[moved], 2)).contains("has 1 members, but says 2"));
+    assert!(refusal(archive_with_count(&[moved], 2)).contains("has 1 members, but says 2"));
 }
 
 #[test]
-fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
+fn a_zip_bomb_needs_little_memory_or_is_refused() {
     /// The length of the longest piece written, and the sum of all lengths.
     struct Pieces(usize, u64);
 
@@ -290,7 +290,7 @@ fn written(tensors: &[NamedTensor<'_>]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read_and_can_be_mapped() {
+fn a_written_archive_is_read_back_and_can_be_mapped() {
     let (float, complex) = (StoredDType::new(DType::F32), StoredDType::new(DType::Complex128));
     let shapes = [shape(&[2, 3]), shape(&[]), shape(&[0, 7])];
     for long in 0..70 {
@@ -361,7 +361,7 @@ fn many_members_are_counted_by_zip64() {
 }
 
 #[test]
-fn a_description_holds_for_the_tensors_that_it_fits() {
+fn a_hint_applies_to_the_tensors_that_it_fits() {
     let (words, longs) = (StoredDType::new(DType::U16), StoredDType::new(DType::I64));
     let sizes = shape(&[2]);
     let tensor = |name, element, bytes| NamedTensor { name, element, shape: &sizes, bytes };
@@ -378,7 +378,7 @@ fn a_description_holds_for_the_tensors_that_it_fits() {
 }
 
 #[test]
-fn what_an_archive_cannot_hold_is_not_framed() {
+fn tensors_that_an_archive_cannot_hold_are_refused() {
     let (element, packed) = (StoredDType::new(DType::U8), StoredDType::new(DType::U4));
     let square = shape(&[2, 2]);
     let named = |name| Described::new(name, &element, &square, Order::RowMajor);

@@ -3,7 +3,7 @@
 use trundle_core::DType;
 use trundle_formats::{Order, StoredDType, TensorFile, TensorHint};
 
-use crate::support::{self, check_beginnings, check_other_bytes, gzip, readers, shape};
+use crate::support::{self, check_changed_bytes, check_truncated, gzip, readers, shape};
 
 readers!("nrrd");
 
@@ -21,13 +21,13 @@ fn with<'a>(others: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The required lines with the line of `field` removed or replaced by `other`.
-fn instead<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
+fn lines_with<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
     let kept = LINES.into_iter().filter(|line| !line.starts_with(field));
     kept.chain([other].into_iter().filter(|other| !other.is_empty())).collect()
 }
 
 #[test]
-fn sizes_are_reversed_and_what_follows_is_ignored() {
+fn sizes_are_reversed_and_bytes_after_the_data_are_ignored() {
     let bytes = file(&LINES, 9);
     let mut file = open(bytes.clone()).unwrap();
     let [x] = file.headers() else { panic!("one tensor") };
@@ -56,7 +56,7 @@ fn every_type_is_read_by_each_of_its_names() {
         for kind in names.split(',') {
             for (endian, sign) in [("little", '<'), ("big", '>'), ("BIG", '>')] {
                 let (kind, endian) = (format!("type: {kind}"), format!("endian: {endian}"));
-                let mut lines = instead("type", &kind);
+                let mut lines = lines_with("type", &kind);
                 lines.push(&endian);
                 let opened = open(file(&lines, 6 * width)).unwrap();
                 let x = &opened.headers()[0];
@@ -66,13 +66,13 @@ fn every_type_is_read_by_each_of_its_names() {
             }
         }
     }
-    let lines = instead("type", "type: block\nblock size: 5");
+    let lines = lines_with("type", "type: block\nblock size: 5");
     let opened = open(file(&lines, 30)).unwrap();
     assert_eq!((opened.headers()[0].element.name(), opened.headers()[0].data_bytes), ("V5", 30));
 }
 
 #[test]
-fn names_of_fields_and_words_are_in_any_letters_and_lines_end_as_in_windows() {
+fn fields_ignore_case_and_lines_can_end_as_in_windows() {
     let text = "NRRD0001\r\n# a: comment\r\nTYPE: UChar\r\nDimension: 1\r\nsizes:   3 \r\n\
                 EnCoding: RAW\r\nByteSkip: 2\r\nlineskip: 0\r\nNUMBER: 3\r\n\r\nabcdef";
     let mut file = open(text.as_bytes().to_vec()).unwrap();
@@ -80,7 +80,7 @@ fn names_of_fields_and_words_are_in_any_letters_and_lines_end_as_in_windows() {
 }
 
 #[test]
-fn pairs_are_kept_and_fields_of_the_space_are_left_out() {
+fn pairs_are_kept_and_fields_of_the_space_are_dropped() {
     let lines = with(&[
         "a key:=a value: with a colon",
         r"escaped:=one\ntwo\\three\t",
@@ -104,7 +104,7 @@ fn pairs_are_kept_and_fields_of_the_space_are_left_out() {
 fn gzip_data_is_read() {
     for encoding in ["gzip", "GZ"] {
         for (skip, skipped) in [("", 0), ("byte skip: 2", 2)] {
-            let mut lines = instead("encoding", "");
+            let mut lines = lines_with("encoding", "");
             let encoding = format!("encoding: {encoding}");
             lines.extend([&encoding[..], skip].into_iter().filter(|line| !line.is_empty()));
             let bytes = [file(&lines, 0), gzip(&[0, 1, 2, 3, 4, 5, 6, 7, 8])].concat();
@@ -115,15 +115,18 @@ fn gzip_data_is_read() {
             assert_eq!(stream(bytes).unwrap().load(0, &mut |_| ()).unwrap(), expected);
         }
     }
-    let start = file(&instead("encoding", "encoding: gzip"), 0);
+    let start = file(&lines_with("encoding", "encoding: gzip"), 0);
     for (packed, words) in support::damaged_gzip(&gzip(&[0, 1, 2, 3, 4, 5])) {
         let mut opened = open([&start[..], &packed].concat()).unwrap();
         let error = opened.load(0, &mut |_| ()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
     let lines = ["type: uchar", "dimension: 1", "sizes: 900000000", "encoding: gzip"];
-    let said = refusal([file(&lines, 0), gzip(&[0; 9])].concat());
-    assert!(said.starts_with("truncated: the tensor ends at byte 900000000, but the"), "{said}");
+    let message = refusal([file(&lines, 0), gzip(&[0; 9])].concat());
+    assert!(
+        message.starts_with("truncated: the tensor ends at byte 900000000, but the"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn data_in_another_file_is_read() {
         ("encoding: raw", "data file: x.raw", false),
         ("encoding: gzip", "DataFile: below/x y.raw.gz", true),
     ] {
-        let header = [&instead("encoding", encoding)[..], &["byte skip: 2", line]].concat();
+        let header = [&lines_with("encoding", encoding)[..], &["byte skip: 2", line]].concat();
         // Teem writes no empty line.
         for end in ["\n\n", "\n", "\r\n"] {
             let header = format!("NRRD0004\n{}{end}", header.join("\n"));
@@ -150,7 +153,7 @@ fn data_in_another_file_is_read() {
             assert_eq!(opened.data_files(), [name.canonicalize().unwrap()]);
         }
     }
-    let header = [&instead("encoding", "encoding: gzip")[..], &["data file: d.gz"]].concat();
+    let header = [&lines_with("encoding", "encoding: gzip")[..], &["data file: d.gz"]].concat();
     std::fs::write(path("image.nhdr"), file(&header, 0)).unwrap();
     let mut damaged = support::damaged_gzip(&gzip(&[0, 1, 2, 3, 4, 5]));
     damaged.push((gzip(&[0; 5]), "truncated: the data should have 6 bytes, but has 5"));
@@ -159,8 +162,8 @@ fn data_in_another_file_is_read() {
         let mut opened = TensorFile::open(&path("image.nhdr")).unwrap();
         let loaded = opened.load(0, &mut |_| ()).unwrap_err().problem;
         let copied = opened.copy_to(0, &mut Vec::new(), &mut |_| ()).unwrap_err().problem;
-        for said in [loaded.to_string(), copied.to_string()] {
-            assert!(said.starts_with("file \"d.gz\": ") && said.contains(words), "{said}");
+        for message in [loaded.to_string(), copied.to_string()] {
+            assert!(message.starts_with("file \"d.gz\": ") && message.contains(words), "{message}");
         }
     }
     std::fs::write(path("short.raw"), [0; 5]).unwrap();
@@ -176,12 +179,12 @@ fn data_in_another_file_is_read() {
     ] {
         let line = format!("data file: {name}");
         std::fs::write(path("image.nhdr"), file(&with(&[&line]), 0)).unwrap();
-        let said = TensorFile::open(&path("image.nhdr")).unwrap_err().problem.to_string();
-        assert!(said.contains(words), "{said}");
+        let message = TensorFile::open(&path("image.nhdr")).unwrap_err().problem.to_string();
+        assert!(message.contains(words), "{message}");
     }
-    let said = refusal(file(&with(&["data file: x.raw"]), 6));
+    let message = refusal(file(&with(&["data file: x.raw"]), 6));
     assert_eq!(
-        said,
+        message,
         "names other files in its folder, so it must be a file, not a stream or memory"
     );
 }
@@ -190,8 +193,8 @@ fn data_in_another_file_is_read() {
 fn other_encodings_and_versions_are_refused() {
     for encoding in ["bzip2", "bz2", "ascii", "txt", "hex"] {
         let line = format!("encoding: {encoding}");
-        let said = refusal(file(&instead("encoding", &line), 6));
-        assert_eq!(said, format!("the encoding is \"{encoding}\": only raw and gzip are read"));
+        let message = refusal(file(&lines_with("encoding", &line), 6));
+        assert_eq!(message, format!("the encoding is \"{encoding}\": only raw and gzip are read"));
     }
     assert_eq!(
         refusal(file(&with(&["line skip: 2"]), 6)),
@@ -202,21 +205,21 @@ fn other_encodings_and_versions_are_refused() {
         "\"byte skip\" is -1: data that ends the file is not supported"
     );
     for version in ["0", "6", "01", "x", ""] {
-        let said = refusal(format!("NRRD000{version}\n\n").into_bytes());
-        assert_eq!(said, format!("version \"{version}\" of NRRD is unknown: expected 1 to 5"));
+        let message = refusal(format!("NRRD000{version}\n\n").into_bytes());
+        assert_eq!(message, format!("version \"{version}\" of NRRD is unknown: expected 1 to 5"));
     }
-    let said = refusal(b"NRRD00.01\n\n".to_vec());
-    assert_eq!(said, "not an NRRD file: it begins with \"NRRD00.\", expected \"NRRD000\"");
+    let message = refusal(b"NRRD00.01\n\n".to_vec());
+    assert_eq!(message, "not an NRRD file: it begins with \"NRRD00.\", expected \"NRRD000\"");
 }
 
 #[test]
-fn what_is_missing_or_makes_no_sense_is_refused() {
-    let said = |lines: &[&str]| {
-        let said = refusal(file(lines, 6));
-        said.strip_prefix("malformed header: ").unwrap_or(&said).to_owned()
+fn missing_and_invalid_fields_are_refused() {
+    let message = |lines: &[&str]| {
+        let message = refusal(file(lines, 6));
+        message.strip_prefix("malformed header: ").unwrap_or(&message).to_owned()
     };
     for field in ["type", "dimension", "sizes", "encoding"] {
-        assert_eq!(said(&instead(field, "")), format!("\"{field}\" is missing"));
+        assert_eq!(message(&lines_with(field, "")), format!("\"{field}\" is missing"));
     }
     for (field, line, expected) in [
         ("type", "type: short", "\"endian\" is missing"),
@@ -237,27 +240,29 @@ fn what_is_missing_or_makes_no_sense_is_refused() {
         ("type", "type: uchar\nfurther: 1", "unknown field \"further\""),
         ("type", "type: uchar\nfurther", "a line without a colon: \"further\""),
     ] {
-        assert_eq!(said(&instead(field, line)), expected);
+        assert_eq!(message(&lines_with(field, line)), expected);
     }
     for size in ["0", "-1", "x", "18446744073709551616", "2.0"] {
-        let found = said(&instead("sizes", &format!("sizes: 2 {size}")));
+        let found = message(&lines_with("sizes", &format!("sizes: 2 {size}")));
         let expected = format!("\"sizes\" has \"{size}\", expected numbers of 1 to {}", usize::MAX);
         assert_eq!(found, expected);
     }
-    let skip = said(&with(&["byte skip: -2"]));
+    let skip = message(&with(&["byte skip: -2"]));
     assert_eq!(skip, "\"byte skip\" is \"-2\", expected a number of 0 to 18446744073709551615");
 }
 
 #[test]
-fn sizes_that_lie_are_refused_before_anything_is_read() {
-    let said = |line: &str, field| refusal(file(&instead(field, line), 6));
-    assert!(said("sizes: 9223372036854775807 9223372036854775807", "sizes").contains("too large"));
-    assert!(said("sizes: 1152921504606846976 1", "sizes").starts_with("truncated: the data"));
+fn wrong_sizes_are_refused_before_reading_data() {
+    let message = |line: &str, field| refusal(file(&lines_with(field, line), 6));
     assert!(
-        said("sizes: 7 1", "sizes")
+        message("sizes: 9223372036854775807 9223372036854775807", "sizes").contains("too large")
+    );
+    assert!(message("sizes: 1152921504606846976 1", "sizes").starts_with("truncated: the data"));
+    assert!(
+        message("sizes: 7 1", "sizes")
             .starts_with("truncated: the data should have 7 bytes, but has 6")
     );
-    assert!(said("type: block\nblock size: 18446744073709551615", "type").contains("too large"));
+    assert!(message("type: block\nblock size: 18446744073709551615", "type").contains("too large"));
     let skipped = |bytes: u64| refusal(file(&with(&[&format!("byte skip: {bytes}")]), 6));
     assert!(skipped(1).starts_with("truncated: the data should have 6 bytes, but has 5"));
     assert!(skipped(7).starts_with("the data begins at byte "));
@@ -268,14 +273,14 @@ fn sizes_that_lie_are_refused_before_anything_is_read() {
 }
 
 #[test]
-fn what_ends_early_is_refused_and_any_byte_may_be_another() {
+fn truncated_and_changed_files_are_refused_or_read() {
     let whole = file(&with(&["key:=value"]), 6);
-    check_beginnings(format(), &whole);
-    check_other_bytes(format(), &whole, &[0, b'\n', b':', b'9', 0x80, 0xff]);
+    check_truncated(format(), &whole);
+    check_changed_bytes(format(), &whole, &[0, b'\n', b':', b'9', 0x80, 0xff]);
 }
 
 #[test]
-fn a_file_of_another_ending_is_known_by_how_it_begins() {
+fn a_file_with_another_ending_is_known_by_its_magic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image.hdr");
     std::fs::write(&path, file(&LINES, 6)).unwrap();

@@ -10,7 +10,7 @@ use trundle_formats::{
     TensorHint, check_output, stage, write,
 };
 
-use crate::support::{names, place};
+use crate::support::{names, output_path};
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
     let shape = Shape::new([bytes.len()]).unwrap();
@@ -24,8 +24,8 @@ fn load(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn an_output_that_exists_is_refused_before_and_after_the_work() {
-    let (folder, path) = place("out.npy");
+fn an_existing_output_is_refused_or_overwritten() {
+    let (folder, path) = output_path("out.npy");
     fs::write(&path, "precious").unwrap();
     for refused in [
         check_output(&path, false),
@@ -47,8 +47,8 @@ fn an_output_that_exists_is_refused_before_and_after_the_work() {
 }
 
 #[test]
-fn what_is_staged_can_be_read_back_before_it_appears() {
-    let (folder, path) = place("out.npy");
+fn a_staged_output_can_be_read_back_before_it_appears() {
+    let (folder, path) = output_path("out.npy");
     write_bytes(&path, &[1], false).unwrap();
     let shape = Shape::new([2]).unwrap();
     let element = StoredDType::new(DType::U8);
@@ -70,8 +70,8 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
 }
 
 #[test]
-fn a_file_that_appears_during_the_work_is_left_alone() {
-    let (folder, path) = place("out.npy");
+fn a_file_created_during_the_run_is_kept() {
+    let (folder, path) = output_path("out.npy");
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"ours").unwrap();
     fs::write(&path, "theirs").unwrap();
@@ -93,8 +93,8 @@ fn kept(error: &Error, reason: &str) -> PathBuf {
 }
 
 #[test]
-fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
-    let (folder, path) = place("out.npy");
+fn outputs_that_cannot_be_renamed_are_kept_separately() {
+    let (folder, path) = output_path("out.npy");
     let tag = "out.npy-0123456789abcdef";
     let mut kept_paths = Vec::new();
     for (overwrite, text) in [(true, "first"), (false, "second"), (true, "third")] {
@@ -116,8 +116,8 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
 }
 
 #[test]
-fn nothing_is_at_the_place_until_the_output_is_finished() {
-    let (folder, path) = place("out.npy");
+fn the_output_path_is_free_until_the_output_is_finished() {
+    let (folder, path) = output_path("out.npy");
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"half").unwrap();
     assert!(!path.exists());
@@ -132,8 +132,8 @@ fn nothing_is_at_the_place_until_the_output_is_finished() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing_behind() {
-    let (folder, path) = place("out.npy");
+fn a_failed_write_leaves_no_files() {
+    let (folder, path) = output_path("out.npy");
     let shape = Shape::new([2]).unwrap();
     let element = StoredDType::new(DType::U8);
     let short = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[1] };
@@ -142,7 +142,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn places_that_cannot_be_outputs_are_refused_early() {
+fn paths_that_cannot_be_outputs_are_refused_early() {
     let folder = tempfile::tempdir().unwrap();
     let path_of = |name: &str| folder.path().join(name);
     fs::create_dir(path_of("folder.npy")).unwrap();
@@ -196,7 +196,7 @@ mod unix {
     }
 
     #[test]
-    fn permissions_are_those_of_a_new_file_or_of_the_one_before() {
+    fn permissions_are_the_default_or_kept_from_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         let (usual, path) = (folder.path().join("usual"), folder.path().join("out.npy"));
         fs::write(&usual, "").unwrap();
@@ -220,7 +220,7 @@ mod unix {
     }
 
     #[test]
-    fn what_lies_between_is_private() {
+    fn intermediates_are_private() {
         let folder = tempfile::tempdir().unwrap();
         let begin = trundle_formats::Begin::Anew;
         let file =
@@ -229,7 +229,7 @@ mod unix {
     }
 
     #[test]
-    fn a_symbolic_link_stays_and_its_target_is_written() {
+    fn a_symbolic_link_is_followed_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path_of = |name: &str| folder.path().join(name);
         fs::create_dir(path_of("far")).unwrap();
@@ -253,7 +253,7 @@ mod unix {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_device_is_written_to_and_stays_a_device() {
+    fn a_device_is_written_and_not_replaced() {
         let mut output = Output::create(Path::new("/dev/null"), false).unwrap();
         output.write_all(b"gone").unwrap();
         output.finish().unwrap();
@@ -273,16 +273,16 @@ mod windows {
     use super::*;
 
     /// Opens a file as many programs do: others may not remove it.
-    fn held(path: &Path) -> File {
+    fn open_without_delete(path: &Path) -> File {
         let (read, write) = (1, 2);
         File::options().read(true).share_mode(read | write).open(path).unwrap()
     }
 
     #[test]
     fn a_file_that_another_program_has_open_is_not_replaced() {
-        let (folder, path) = place("out.npy");
+        let (folder, path) = output_path("out.npy");
         write_bytes(&path, &[1], false).unwrap();
-        let program = held(&path);
+        let program = open_without_delete(&path);
         for refused in [Output::check(&path, true), write_bytes(&path, &[2], true)] {
             let message = refused.unwrap_err().to_string();
             assert!(
@@ -296,7 +296,7 @@ mod windows {
         // The program opens it while the output is written.
         let mut output = Output::create(&path, true).unwrap();
         output.write_all(b"new").unwrap();
-        let program = held(&path);
+        let program = open_without_delete(&path);
         let message = output.finish().unwrap_err().to_string();
         drop(program);
         assert!(
@@ -310,7 +310,7 @@ mod windows {
 
     #[test]
     fn a_read_only_file_is_not_replaced() {
-        let (folder, path) = place("out.npy");
+        let (folder, path) = output_path("out.npy");
         write_bytes(&path, &[1], false).unwrap();
         let set = |readonly| {
             let mut permissions = fs::metadata(&path).unwrap().permissions();
@@ -355,10 +355,10 @@ mod tagged {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_found_and_gone_on_with() {
-        let (folder, path) = place("out.bin");
+    fn a_kept_output_is_resumed() {
+        let (folder, path) = output_path("out.bin");
         let create = |begin| Output::create_tagged(&path, false, "1-2", begin);
-        assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
+        assert!(create(Begin::Resumed).is_err(), "there is no output to resume");
         let mut output = create(Begin::Anew).unwrap();
         output.write_all(b"first ").unwrap();
         assert!(output.blob(&FileSkeleton::default()).is_ok());
@@ -376,8 +376,8 @@ mod tagged {
     }
 
     #[test]
-    fn what_is_not_kept_goes_and_what_is_begun_anew_is_empty() {
-        let (folder, path) = place("out.bin");
+    fn outputs_that_are_not_kept_are_removed() {
+        let (folder, path) = output_path("out.bin");
         let create = || Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
         let mut output = create();
         output.write_all(b"much more than the next one").unwrap();
@@ -395,8 +395,8 @@ mod tagged {
     }
 
     #[test]
-    fn one_process_has_it_at_a_time() {
-        let (_folder, path) = place("out.bin");
+    fn an_output_is_written_by_one_process_at_a_time() {
+        let (_folder, path) = output_path("out.bin");
         let first = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
         let error = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap_err();
         assert!(error.to_string().ends_with("is being written by another process"), "{error}");
@@ -407,7 +407,7 @@ mod tagged {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_of_its_name_is_not_followed() {
+    fn a_link_with_the_temporary_name_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let victim = folder.path().join("victim");
         fs::write(&victim, "whole").unwrap();

@@ -120,7 +120,7 @@ fn one_tensor_has_the_name_of_its_file() {
 }
 
 #[test]
-fn every_class_of_storages_is_read_in_the_byte_order_that_is_stated() {
+fn every_storage_class_is_read_in_both_byte_orders() {
     for (class, name) in [
         ("DoubleStorage", "f64"),
         ("FloatStorage", "f32"),
@@ -155,7 +155,7 @@ fn every_class_of_storages_is_read_in_the_byte_order_that_is_stated() {
 }
 
 #[test]
-fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
+fn unsupported_tensors_and_objects_are_unreadable() {
     let of =
         |sizes: &[i32], strides: &[i32]| tensor(&storage("ByteStorage", "0"), 0, sizes, strides);
     // The stride of an axis without effect may have any value.
@@ -176,8 +176,8 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     let quantised = tensor(&storage("QInt8Storage", "0"), 0, &[2], &[1]);
     assert_eq!(fault(quantised), "has elements of torch.QInt8Storage, which are not read");
     assert_eq!(fault(bytes_of("1")), "the archive's member data/1 is compressed");
-    let said = fault(b"cos\nsystem\n(X\x02\0\0\0lstR".to_vec());
-    assert_eq!(said, "is made by os.system, and trundle never runs code of a pickle");
+    let message = fault(b"cos\nsystem\n(X\x02\0\0\0lstR".to_vec());
+    assert_eq!(message, "is made by os.system, and trundle never runs code of a pickle");
     assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is not a tensor");
     let new = [b"cmodels\nNet\n)\x81}", &text("w")[..], &bytes_of("0"), b"sb"].concat();
     assert_eq!(fault(new), "is made by models.Net, and trundle never runs code of a pickle");
@@ -222,12 +222,15 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     assert_eq!(fault(other), "has a storage that torch.save does not write");
     let long = tensor(&storage("ByteStorage", &"0".repeat(21)), 0, &[2], &[1]);
     assert_eq!(fault(long), "has a storage that torch.save does not write");
-    let said = refusal(file(b"\x80\x02cos\nsystem\n)R."));
-    assert_eq!(said, "member \"x\": is made by os.system, and trundle never runs code of a pickle");
+    let message = refusal(file(b"\x80\x02cos\nsystem\n)R."));
+    assert_eq!(
+        message,
+        "member \"x\": is made by os.system, and trundle never runs code of a pickle"
+    );
 }
 
 #[test]
-fn elements_are_read_in_row_major_order_whatever_their_strides() {
+fn elements_with_any_strides_are_read_in_row_major_order() {
     for (sizes, strides, expected) in [
         (&[2, 3][..], &[1, 2][..], &[2, 4, 6, 3, 5, 7][..]),
         (&[2, 3], &[4, 1], &[2, 3, 4, 6, 7, 8]),
@@ -303,18 +306,18 @@ fn types_without_a_storage_class_are_read() {
 }
 
 #[test]
-fn data_that_is_not_in_its_storage_is_refused() {
-    let said = |sizes: &[i32], strides: &[i32], offset| {
+fn data_outside_its_storage_is_refused() {
+    let message = |sizes: &[i32], strides: &[i32], offset| {
         let bad = tensor(&storage("IntStorage", "0"), offset, sizes, strides);
         refusal(file(&dict(&[("good", bytes_of("0")), ("bad", bad)])))
     };
     let start = "member \"bad\": i32 ";
     assert_eq!(
-        said(&[16], &[1], 0),
+        message(&[16], &[1], 0),
         format!("{start}[16] from element 0 on has 64 bytes, but its storage has 60")
     );
     assert_eq!(
-        said(&[15], &[1], 1),
+        message(&[15], &[1], 1),
         format!("{start}[15] from element 1 on has 60 bytes, but its storage has 60")
     );
     // PyTorch keeps the offset of a tensor without elements.
@@ -329,12 +332,12 @@ fn data_that_is_not_in_its_storage_is_refused() {
     let missing = refusal(file(&dict(&[("t", bytes_of("2"))])));
     assert_eq!(missing, "member \"t\": the archive has no member data/2");
     // Keys cannot lead to other members.
-    let said = refusal(file(&dict(&[("t", bytes_of("../version"))])));
-    assert_eq!(said, "member \"t\": the archive has no member data/../version");
+    let message = refusal(file(&dict(&[("t", bytes_of("../version"))])));
+    assert_eq!(message, "member \"t\": the archive has no member data/../version");
 }
 
 #[test]
-fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
+fn pickles_that_make_too_many_objects_are_refused() {
     let mut bomb = b"\x80\x02]q\x00".to_vec();
     for level in 0..40u8 {
         let before = [b'h', level].repeat(10);
@@ -366,7 +369,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
 }
 
 #[test]
-fn what_is_no_pickle_is_refused() {
+fn malformed_pickles_are_refused() {
     for (pickle, expected) in [
         (&b""[..], "expected 1 byte more, but 0 are left at byte 0"),
         (b".", "nothing is left on the stack at byte 1"),
@@ -384,18 +387,21 @@ fn what_is_no_pickle_is_refused() {
         (b"]NNs", "items for something that is not a dict at byte 4"),
         (b"NN\x93", "a name that is not text, or a long one at byte 3"),
     ] {
-        let said = refusal(file(pickle));
-        assert!(said.starts_with("malformed pickle: ") && said.ends_with(expected), "{said}");
+        let message = refusal(file(pickle));
+        assert!(
+            message.starts_with("malformed pickle: ") && message.ends_with(expected),
+            "{message}"
+        );
     }
-    let said = refusal(file(b"\x80\x02i"));
-    assert_eq!(said, "the instruction \"i\" of the pickle, at byte 2, is not read");
+    let message = refusal(file(b"\x80\x02i"));
+    assert_eq!(message, "the instruction \"i\" of the pickle, at byte 2, is not read");
     assert_eq!(refusal(file(b"\x80\x02}NNs.")), "a dict of the pickle has a key that is not text");
     let twice = dict(&[("t", bytes_of("0")), ("t", bytes_of("0"))]);
     assert_eq!(refusal(file(&twice)), "two of the objects are named \"t\"");
 }
 
 #[test]
-fn what_is_no_archive_of_torch_save_is_refused() {
+fn other_archives_and_streams_are_refused() {
     assert!(refusal(b"nothing".to_vec()).starts_with("not a zip archive"));
     assert_eq!(
         refusal(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
@@ -412,7 +418,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
 }
 
 #[test]
-fn what_ends_early_is_refused_and_any_byte_may_be_another() {
+fn truncated_and_changed_files_are_refused_or_read() {
     let pickle = dict(&[("a", bytes_of("0")), ("n", int(7)), ("b", bytes_of("1"))]);
     for end in 0..pickle.len() {
         refusal(file(&pickle[..end]));

@@ -77,7 +77,7 @@ fn every_type_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn in_npy_packed_elements_are_a_row_of_bytes() {
+fn packed_elements_become_a_row_of_bytes_in_npy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     for (dtype, bytes) in [(DType::I4, 8), (DType::U3, 6), (DType::U1, 2)] {
@@ -92,7 +92,7 @@ fn in_npy_packed_elements_are_a_row_of_bytes() {
 }
 
 #[test]
-fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
+fn without_an_offset_a_raw_file_holds_only_the_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.bin");
     fs::write(&path, counting(10)).unwrap();
@@ -126,7 +126,7 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
 }
 
 #[test]
-fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
+fn loading_a_stream_refuses_the_same_sizes() {
     let at = |offset, sizes: &[usize]| {
         stream(&counting(10), &TensorHint { offset, ..described(DType::U16, sizes) })
     };
@@ -167,7 +167,7 @@ fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
 }
 
 #[test]
-fn a_description_must_not_contradict_an_npy_file() {
+fn a_hint_must_not_contradict_an_npy_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     let refusal = |hint: &TensorHint| {
@@ -191,9 +191,9 @@ fn a_description_must_not_contradict_an_npy_file() {
         refusal(&described(DType::BF16, &[3, 2])),
         (ExitClass::Refused, "holds a tensor of shape [2, 3], not [3, 2]".into())
     );
-    let (class, said) = refusal(&TensorHint { offset: Some(0), ..no_shape(DType::BF16) });
+    let (class, message) = refusal(&TensorHint { offset: Some(0), ..no_shape(DType::BF16) });
     assert_eq!(class, ExitClass::Usage);
-    assert!(said.contains("offset"), "{said}");
+    assert!(message.contains("offset"), "{message}");
 }
 
 #[test]
@@ -211,20 +211,20 @@ fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
     let (class, _) = refusal(&TensorHint { shape: None, ..described(DType::I4, &[]) });
     assert_eq!(class, ExitClass::Usage);
     for sizes in [&[22][..], &[25], &[], &[0]] {
-        let (class, said) = refusal(&described(DType::I4, sizes));
+        let (class, message) = refusal(&described(DType::I4, sizes));
         assert_eq!(class, ExitClass::Refused);
-        assert!(said.starts_with("holds bytes of shape [12], but "), "{said}");
+        assert!(message.starts_with("holds bytes of shape [12], but "), "{message}");
     }
     npy(&path, DType::U8, &[3, 4]);
-    let (class, said) = refusal(&described(DType::I4, &[4, 6]));
+    let (class, message) = refusal(&described(DType::I4, &[4, 6]));
     assert_eq!(class, ExitClass::Refused);
-    assert_eq!(said, "holds bytes of shape [3, 4], but i4 [4, 6] is packed into [12]");
+    assert_eq!(message, "holds bytes of shape [3, 4], but i4 [4, 6] is packed into [12]");
     npy(&path, DType::I8, &[12]);
     assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
 }
 
 #[test]
-fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
+fn files_with_a_hint_are_raw_unless_they_begin_like_npy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.dat");
     let format =

@@ -65,7 +65,7 @@ const DTYPES: [(&str, usize, &str); 22] = [
 ];
 
 #[test]
-fn every_type_is_read_and_written_as_it_was() {
+fn every_type_is_read_and_written_unchanged() {
     for (dtype, bits, name) in DTYPES {
         let bytes = 8 * bits / 8;
         let bytes = file(&stating(dtype, "[2,4]", &format!("[0,{bytes}]")), bytes);
@@ -107,14 +107,14 @@ fn every_type_keeps_its_bits_in_npy() {
 }
 
 #[test]
-fn six_bit_elements_are_one_stream_from_the_lowest_bit() {
+fn six_bit_elements_are_packed_from_the_lowest_bit() {
     let header = open(file(&stating("F6_E3M2", "[4]", "[0,3]"), 3)).unwrap().headers()[0].clone();
     let packing = header.element.width().packing().unwrap();
     assert_eq!((packing.bits(), packing.order()), (6, BitOrder::LowFirst));
 }
 
 #[test]
-fn files_of_the_package_are_read_and_written_as_they_were() {
+fn files_of_the_package_are_read_and_written_unchanged() {
     let path = data("safetensors/package.safetensors");
     let mut file = TensorFile::open(&path).unwrap();
     let found: Vec<_> =
@@ -166,7 +166,7 @@ fn the_order_of_the_data_and_of_the_metadata_is_kept() {
 }
 
 #[test]
-fn a_file_may_hold_nothing() {
+fn a_file_can_have_no_tensors() {
     for header in ["{}", r#"{"__metadata__":{}}"#, r#"{"__metadata__":null}"#] {
         let mut empty = open(file(header, 0)).unwrap();
         assert!(empty.headers().is_empty() && empty.metadata().is_empty());
@@ -175,7 +175,7 @@ fn a_file_may_hold_nothing() {
 }
 
 #[test]
-fn malformed_headers_are_refused_with_what_was_found() {
+fn malformed_headers_are_refused_with_the_reason() {
     let listed = pairs_of(include_str!("cases/safetensors-headers.txt"));
     let begins = [("", "it is empty"), (" {}", "it begins with \" \", expected \"{\"")];
     for (header, expected) in begins.into_iter().chain(listed) {
@@ -240,7 +240,7 @@ fn a_stream_is_read_from_front_to_back() {
 }
 
 #[test]
-fn a_description_holds_for_packed_tensors_too() {
+fn a_hint_applies_to_packed_tensors() {
     let header = stating("F4", "[2,3]", "[0,3]");
     let element = open(file(&header, 3)).unwrap().headers()[0].element.clone();
     let read = |sizes: &[usize]| {
@@ -252,15 +252,16 @@ fn a_description_holds_for_packed_tensors_too() {
 }
 
 #[test]
-fn what_the_format_cannot_hold_is_not_framed() {
+fn tensors_that_the_format_cannot_hold_are_refused() {
     let six = shape(&[2, 3]);
     let skeleton = |name, element: &StoredDType, order| {
         let tensor = Described::new(name, element, &six, order);
         format().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
     };
     let refusal = |element: &StoredDType| {
-        let said = skeleton("x", element, Order::RowMajor).unwrap_err();
-        said.strip_prefix("a file of format safetensors cannot hold tensor \"x\": ")
+        let message = skeleton("x", element, Order::RowMajor).unwrap_err();
+        message
+            .strip_prefix("a file of format safetensors cannot hold tensor \"x\": ")
             .unwrap()
             .to_owned()
     };
@@ -281,24 +282,24 @@ fn what_the_format_cannot_hold_is_not_framed() {
     let float = new(DType::F4E2M1);
     let odd = shape(&[3]);
     let tensor = Described::new("x", &float, &odd, Order::RowMajor);
-    let said = format().skeleton(&[tensor], &[]).unwrap_err().to_string();
+    let message = format().skeleton(&[tensor], &[]).unwrap_err().to_string();
     assert!(
-        said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
-        "{said}"
+        message.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
+        "{message}"
     );
     let even = Described { shape: &six, ..tensor };
-    let said = format().skeleton(&[even, even], &[]).unwrap_err().to_string();
-    assert!(said.ends_with("another tensor has the same name"), "{said}");
+    let message = format().skeleton(&[even, even], &[]).unwrap_err().to_string();
+    assert!(message.ends_with("another tensor has the same name"), "{message}");
     let twice = pairs(&[("a", ""), ("a", "")]);
-    let said = format().skeleton(&[even], &twice).unwrap_err().to_string();
-    assert_eq!(said, "metadata \"a\" occurs twice");
+    let message = format().skeleton(&[even], &twice).unwrap_err().to_string();
+    assert_eq!(message, "metadata \"a\" occurs twice");
     let most = shape(&[usize::MAX / 2]);
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];
     let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
     for huge in [&huge[..1], &huge] {
-        let said = format().skeleton(huge, &[]).unwrap_err().to_string();
-        assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
+        let message = format().skeleton(huge, &[]).unwrap_err().to_string();
+        assert_eq!(message, "the file would have more than 9223372036854775807 bytes");
     }
 }
 
@@ -343,7 +344,7 @@ impl Checkpoint {
 const MAP: &str = r#""a":"one.safetensors","b":"one.safetensors","d":"below/two.safetensors","c":"below/two.safetensors""#;
 
 #[test]
-fn an_index_has_the_listed_tensors_of_its_shards() {
+fn an_index_has_only_the_listed_tensors_of_its_shards() {
     let folder = Checkpoint::new(["{}", "{}"]);
     let mut opened = folder.map(MAP).unwrap();
     assert_eq!(opened.format().name(), "safetensors-index");
@@ -378,8 +379,8 @@ fn an_index_has_the_listed_tensors_of_its_shards() {
     let mut opened = folder.map(MAP).unwrap();
     let shard = fs::File::options().write(true).open(folder.path("one.safetensors")).unwrap();
     shard.set_len(lengths[1] - 1).unwrap();
-    let said = opened.load(3, &mut |_| ()).unwrap_err().problem.to_string();
-    assert_eq!(said, r#"cannot read: file "one.safetensors": is shorter now"#);
+    let message = opened.load(3, &mut |_| ()).unwrap_err().problem.to_string();
+    assert_eq!(message, r#"cannot read: file "one.safetensors": is shorter now"#);
     shard.set_len(lengths[1]).unwrap();
     // Another name, and a hint.
     let path = folder.path("m.safetensors.index.fp16.json");
@@ -431,17 +432,17 @@ fn an_index_that_its_shards_contradict_is_refused() {
     fs::create_dir(folder.path("folder.safetensors")).unwrap();
     let one = r#""a":"one.safetensors""#;
     for (map, expected) in pairs_of(include_str!("cases/safetensors-maps.txt")) {
-        let said = folder.map(map).unwrap_err().problem.to_string();
-        assert!(said.starts_with(expected), "{map}: {said}");
+        let message = folder.map(map).unwrap_err().problem.to_string();
+        assert!(message.starts_with(expected), "{map}: {message}");
     }
     for text in ["", "{}", "[]", r#"{"weight_map":{}}x"#, r#"{"weight_map":{},"weight_map":{}}"#] {
-        let said = folder.index(text).unwrap_err().problem.to_string();
-        assert!(said.starts_with("malformed index: "), "{said}");
+        let message = folder.index(text).unwrap_err().problem.to_string();
+        assert!(message.starts_with("malformed index: "), "{message}");
     }
     let index = Format::named("safetensors-index").unwrap();
-    let said = support::refusal(index, format!(r#"{{"weight_map":{{{one}}}}}"#).into_bytes());
+    let message = support::refusal(index, format!(r#"{{"weight_map":{{{one}}}}}"#).into_bytes());
     assert_eq!(
-        said,
+        message,
         "names other files in its folder, so it must be a file, not a stream or memory"
     );
 }
@@ -455,9 +456,9 @@ fn shards_may_be_links_only_to_the_folder_of_the_index() {
     let cache = Checkpoint(tempfile::tempdir().unwrap());
     symlink(folder.path("one.safetensors"), cache.path("one.safetensors")).unwrap();
     let map = r#""a":"one.safetensors""#;
-    let said = cache.map(map).unwrap_err().problem.to_string();
+    let message = cache.map(map).unwrap_err().problem.to_string();
     let expected = r#"file "one.safetensors": is a link that leads out of its folder: replace it by a copy of the file"#;
-    assert_eq!(said, expected);
+    assert_eq!(message, expected);
     // A cache whose index is a link too.
     folder.map(map).unwrap();
     fs::remove_file(cache.path("m.safetensors.index.json")).unwrap();
@@ -466,6 +467,6 @@ fn shards_may_be_links_only_to_the_folder_of_the_index() {
     assert_eq!(TensorFile::open(&cache.path(name)).unwrap().headers()[0].name, "a");
     symlink("one.safetensors", folder.path("same.safetensors")).unwrap();
     let both = r#""a":"one.safetensors","b":"same.safetensors""#;
-    let said = folder.map(both).unwrap_err().problem.to_string();
-    assert_eq!(said, r#"file "same.safetensors": is the same file as "one.safetensors""#);
+    let message = folder.map(both).unwrap_err().problem.to_string();
+    assert_eq!(message, r#"file "same.safetensors": is the same file as "one.safetensors""#);
 }

@@ -52,7 +52,7 @@ fn backwards(
 
 proptest! {
     #[test]
-    fn a_file_is_its_frame_and_its_data(
+    fn a_file_consists_of_its_spans_and_its_data(
         tensors in vec((0usize..3, vec(0usize..4, 0..4), any::<u8>()), 0..5),
         metadata in vec(any::<String>(), 0..3),
     ) {
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn an_order_is_stated_where_it_matters_and_the_format_can() {
+fn column_major_order_is_stated_if_needed_and_possible() {
     let element = StoredDType::new(DType::U8);
     for format in FORMATS.iter().filter(|format| format.is_written() && !format.is_folder()) {
         for (sizes, matters) in
@@ -114,7 +114,7 @@ fn an_order_is_stated_where_it_matters_and_the_format_can() {
 }
 
 #[test]
-fn a_column_major_header_is_that_of_numpy() {
+fn a_column_major_header_equals_the_one_of_numpy() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/column_major.npy");
     let file = TensorFile::open(&path).unwrap();
     let [Header { name, element, shape, order, .. }] = file.headers() else { panic!("one tensor") };

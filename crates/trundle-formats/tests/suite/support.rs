@@ -72,10 +72,13 @@ pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     let mut tensors = Vec::new();
     for index in 0..file.headers().len() {
         let mut copied = Vec::new();
-        let passed_on = file.copy_to(index, &mut copied, &mut |_| ());
+        let copied_result = file.copy_to(index, &mut copied, &mut |_| ());
         let loaded = file.load(index, &mut |_| ());
-        let said = |result: Result<(), &Error>| result.map_err(ToString::to_string);
-        assert_eq!(said(passed_on.as_ref().map(|_| ())), said(loaded.as_ref().map(|_| ())));
+        let text_of = |result: Result<(), &Error>| result.map_err(ToString::to_string);
+        assert_eq!(
+            text_of(copied_result.as_ref().map(|_| ())),
+            text_of(loaded.as_ref().map(|_| ()))
+        );
         tensors.push(loaded?);
         assert_eq!(tensors[index], copied);
     }
@@ -87,18 +90,18 @@ pub(crate) fn named(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Err
     Ok(names.into_iter().zip(read(file)?).collect())
 }
 
-/// Checks that a file is refused wherever it ends too early.
-pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
+/// Checks that a file is refused if it is truncated at any byte.
+pub(crate) fn check_truncated(format: &'static Format, whole: &[u8]) {
     for end in 0..whole.len() {
-        let said = refusal(format, whole[..end].to_vec());
+        let message = refusal(format, whole[..end].to_vec());
         let expected = ["truncated: ", "the data begins at byte "];
-        assert!(expected.iter().any(|start| said.starts_with(start)), "{end}: {said}");
+        assert!(expected.iter().any(|start| message.starts_with(start)), "{end}: {message}");
     }
 }
 
 /// Checks that a file with one changed byte is either refused or read. Each byte is replaced by each of `others`, and
 /// by itself with the lowest bit flipped.
-pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &[u8]) {
+pub(crate) fn check_changed_bytes(format: &'static Format, whole: &[u8], others: &[u8]) {
     for at in 0..whole.len() {
         for byte in others.iter().copied().chain([whole[at] ^ 1]) {
             let mut changed = whole.to_vec();
@@ -113,7 +116,7 @@ pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &
 }
 
 /// Returns a new folder, and the path of an output in it.
-pub(crate) fn place(name: &str) -> (TempDir, PathBuf) {
+pub(crate) fn output_path(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     (folder, path)

@@ -161,7 +161,7 @@ fn a_page_is_read_in_place_in_both_byte_orders() {
 }
 
 #[test]
-fn elements_have_the_type_that_the_fields_state() {
+fn the_type_of_elements_follows_from_the_fields() {
     for (bits, format, name) in [
         (8, 1, "u8"),
         (16, 2, "i16"),
@@ -185,7 +185,7 @@ fn elements_have_the_type_that_the_fields_state() {
 }
 
 #[test]
-fn strips_and_tiles_are_put_together() {
+fn strips_and_tiles_are_assembled() {
     let kind = BIG;
     // Strips of 2 rows, in the wrong order in the file.
     let data = kind.elements(&[5, 6, 1, 2, 3, 4], 2);
@@ -241,7 +241,7 @@ fn strips_and_tiles_are_put_together() {
 }
 
 #[test]
-fn every_compression_and_predictor_is_undone() {
+fn every_compression_and_predictor_is_decoded() {
     let data: Vec<u8> = (0..12).map(|at| at * at).collect();
     let lzw = weezl::encode::Encoder::with_tiff_size_switch(weezl::BitOrder::Msb, 8)
         .encode(&data)
@@ -417,8 +417,8 @@ fn descriptions_and_layouts_are_limited() {
     let pages = |count: u64| -> Vec<_> {
         (1..=count).map(|width| with(page(8), &[(256, Long(vec![width]))])).collect()
     };
-    let said = refusal(LITTLE.file(&[0; 12], &pages(65_537)));
-    assert_eq!(said, "more than 65536 images of different sizes");
+    let message = refusal(LITTLE.file(&[0; 12], &pages(65_537)));
+    assert_eq!(message, "more than 65536 images of different sizes");
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn images_below_pages_are_counted() {
 }
 
 #[test]
-fn pages_of_other_sizes_are_other_tensors() {
+fn pages_of_other_sizes_become_other_tensors() {
     let data: Vec<u8> = (0..40).collect();
     let flat =
         with(page(32), &[(257, Short(vec![1])), (279, Long(vec![4])), (278, Short(vec![1]))]);
@@ -524,8 +524,8 @@ fn wrong_files_are_refused_with_the_reason() {
             "a strip or tile",
         ),
     ] {
-        let said = refusal(LITTLE.file(&data, &[with(page(8), &others)]));
-        assert!(said.starts_with(why), "{said}: {why}");
+        let message = refusal(LITTLE.file(&data, &[with(page(8), &others)]));
+        assert!(message.starts_with(why), "{message}: {why}");
     }
     let good = LITTLE.file(&data, &[page(8), page(8)]);
     assert!(refusal(b"II*".to_vec()).starts_with("truncated: the header"));
@@ -542,7 +542,7 @@ fn wrong_files_are_refused_with_the_reason() {
 }
 
 #[test]
-fn directories_that_overlap_take_no_time() {
+fn overlapping_directories_are_refused_quickly() {
     // A thousand directories of 65,000 fields, each 4 bytes after the previous one.
     let mut file = vec![0; 800_000];
     file[..8].copy_from_slice(b"II*\0\x08\0\0\0");
@@ -551,8 +551,8 @@ fn directories_that_overlap_take_no_time() {
         let end = at + 2 + 65_000 * 12;
         file[end..end + 4].copy_from_slice(&(at as u32 + 4).to_le_bytes());
     }
-    let said = refusal(file);
-    assert!(said.contains("its directories overlap"), "{said}");
+    let message = refusal(file);
+    assert!(message.contains("its directories overlap"), "{message}");
 }
 
 /// Returns the error of reading the only tensor.
@@ -575,17 +575,18 @@ fn damaged_strips_are_refused() {
         (32_773, vec![254, 3], "damaged: 3 bytes, expected 12"),
     ] {
         let length = encoded.len() as u64;
-        let said = damage(&encoded, &[(259, Short(vec![compression])), (279, Long(vec![length]))]);
-        assert!(said.starts_with("cannot read: strip 0 ") && said.contains(why), "{said}");
+        let message =
+            damage(&encoded, &[(259, Short(vec![compression])), (279, Long(vec![length]))]);
+        assert!(message.starts_with("cannot read: strip 0 ") && message.contains(why), "{message}");
     }
-    let said = damage(&[0; 12], &[(273, Long(vec![1 << 20]))]);
-    assert!(said.ends_with("12 bytes at byte 1048576, but the file has 122"), "{said}");
-    let said = damage(&[0; 12], &[(279, Long(vec![11]))]);
-    assert!(said.ends_with("damaged: 11 bytes, expected 12"), "{said}");
-    let said = damage(&[0; 12], &[(273, Long(vec![0]))]);
-    assert!(said.ends_with("damaged: its offset is 0, but its size is 12"), "{said}");
-    let said = damage(&whole, &[(259, Short(vec![8])), (279, Long(vec![0]))]);
-    assert!(said.ends_with("damaged: its size is 0, but its offset is 8"), "{said}");
+    let message = damage(&[0; 12], &[(273, Long(vec![1 << 20]))]);
+    assert!(message.ends_with("12 bytes at byte 1048576, but the file has 122"), "{message}");
+    let message = damage(&[0; 12], &[(279, Long(vec![11]))]);
+    assert!(message.ends_with("damaged: 11 bytes, expected 12"), "{message}");
+    let message = damage(&[0; 12], &[(273, Long(vec![0]))]);
+    assert!(message.ends_with("damaged: its offset is 0, but its size is 12"), "{message}");
+    let message = damage(&whole, &[(259, Short(vec![8])), (279, Long(vec![0]))]);
+    assert!(message.ends_with("damaged: its size is 0, but its offset is 8"), "{message}");
     // A deflated strip of 16 MB may be in a small file, but one of 1 TB not.
     let bomb = [
         (256, Long(vec![1 << 20])),
@@ -593,8 +594,8 @@ fn damaged_strips_are_refused() {
         (278, Long(vec![1 << 20])),
         (259, Short(vec![8])),
     ];
-    let said = refusal(LITTLE.file(&whole, &[with(page(8), &bomb)]));
-    assert!(said.starts_with("a strip or tile of 2199023255552 bytes"), "{said}");
+    let message = refusal(LITTLE.file(&whole, &[with(page(8), &bomb)]));
+    assert!(message.starts_with("a strip or tile of 2199023255552 bytes"), "{message}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Backend for Invocations {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         plan.work.check(src.len(), dst.len())?;
-        // The bytes behind a buffer in its last word are arbitrary.
+        // The bytes after a buffer in its last word are arbitrary.
         let (src, mut words) = (words(src), words(dst));
         let mut written = vec![0; words.len()];
         for launch in &plan.launches {

@@ -523,7 +523,7 @@ mod tests {
     #[test]
     // Tokens of some sets are safe to make.
     #[allow(unused_unsafe)]
-    fn registers_move_their_elements() {
+    fn registers_interleave_reverse_and_shuffle() {
         for simd in Simd::available() {
             // SAFETY: the machine has the set.
             unsafe {

@@ -11,7 +11,7 @@ use trundle_testing::{everything, holds, noise};
 use super::device;
 use crate::{DeviceBuffer, Wgpu};
 
-fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result<(), String> {
+fn check_against_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result<(), String> {
     let refused = |refusal: &dyn std::fmt::Display| format!("refused: {refusal}");
     let shape = Shape::new(&given.shape[..]).map_err(|error| refused(&error))?;
     let chain = given.ops.iter().cloned().fold(Chain::new(), Chain::then);
@@ -33,7 +33,7 @@ fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result
 
 /// Several tensors and a constant become one output, with the budget of a GPU.
 #[test]
-fn programs_of_several_tensors_are_as_on_the_cpu() {
+fn programs_of_several_tensors_match_the_cpu() {
     let Some(device) = device() else { return };
     let chains = [
         "concat(_, b, axis=0) | transpose(1, 0)",
@@ -59,12 +59,12 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
 }
 
 #[test]
-fn random_chains_are_as_on_the_cpu() {
+fn random_chains_match_the_cpu() {
     let Some(device) = device() else { return };
     let cases = if everything() { 10_000 } else { 500 };
     let small = device.clone().with_windows(1);
     holds(cases, &(shaping_chains(3000, 5), any_widths(), 0..4u8), |(chain, width, turn)| {
         let device = if turn == 0 { &small } else { &device };
-        is_as_on_the_cpu(device, &chain, width).map_err(TestCaseError::fail)
+        check_against_cpu(device, &chain, width).map_err(TestCaseError::fail)
     });
 }

@@ -12,13 +12,13 @@ fn shares(else_shares: usize) -> usize {
 }
 
 #[test]
-fn moves_of_whole_buffers_are_what_the_oracle_says() {
+fn moves_of_whole_buffers_match_the_oracle() {
     let Some(device) = device() else { return };
     suite::conformance(&device, 0, shares(16));
 }
 
 #[test]
-fn moves_between_windows_are_what_the_oracle_says() {
+fn moves_between_windows_match_the_oracle() {
     let Some(device) = device() else { return };
     let device = device.with_windows(64 << 10);
     suite::conformance(&device, 1, shares(16));
@@ -26,7 +26,7 @@ fn moves_between_windows_are_what_the_oracle_says() {
 
 /// Full and incomplete tiles, ascending, reversed and rolled loops, at every offset within a word.
 #[test]
-fn tiles_are_what_the_oracle_says() {
+fn tiles_match_the_oracle() {
     let Some(device) = device() else { return };
     let transpose = PlainOp::Transpose { order: vec![0, 2, 1] };
     let before = [
@@ -59,7 +59,7 @@ fn tiles_are_what_the_oracle_says() {
 }
 
 #[test]
-fn packed_elements_are_what_the_oracle_says() {
+fn packed_elements_match_the_oracle() {
     let Some(device) = device() else { return };
     sub_byte::conformance(&device);
 }

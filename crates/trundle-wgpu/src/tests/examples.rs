@@ -23,7 +23,7 @@ fn made(device: &Wgpu, op: &Op, sizes: &[usize]) -> Vec<i32> {
 }
 
 #[test]
-fn examples_of_the_specifications_come_out() {
+fn examples_of_the_specifications_are_reproduced() {
     let Some(device) = device() else { return };
     let lengths = |axis, lengths: &[u64]| Op::from(ReverseSubsequences::new(axis, lengths));
     let sequence =

@@ -10,7 +10,7 @@ use super::device;
 const BOUND: usize = 128 << 20;
 
 /// Runs a chain on a tensor above the limit and compares it with the CPU.
-fn is_as_on_the_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize) {
+fn check_against_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize) {
     let Some(device) = device() else { return };
     let device = device.with_windows(BOUND);
     let (chain, shape): (Chain, _) = (chain.parse().unwrap(), Shape::new(sizes).unwrap());
@@ -34,22 +34,22 @@ fn is_as_on_the_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize)
 
 #[test]
 fn a_transpose_is_moved_between_windows() {
-    is_as_on_the_cpu("transpose(1, 0)", &[6001, 5900], 4, 4);
+    check_against_cpu("transpose(1, 0)", &[6001, 5900], 4, 4);
 }
 
 #[test]
 fn a_roll_is_moved_between_windows() {
-    is_as_on_the_cpu("roll(shift=[70, -3], axes=[0, 1])", &[12_001, 12_001], 1, 2);
+    check_against_cpu("roll(shift=[70, -3], axes=[0, 1])", &[12_001, 12_001], 1, 2);
 }
 
 #[test]
 fn one_run_is_moved_between_windows() {
-    is_as_on_the_cpu("flip(axes=[0])", &[2, 70_000_000], 1, 2);
+    check_against_cpu("flip(axes=[0])", &[2, 70_000_000], 1, 2);
 }
 
 #[test]
-fn what_indices_say_is_read_from_several_windows() {
+fn rows_at_indices_are_read_from_several_windows() {
     let indices: Vec<String> = (0..40u64).map(|row| (row * 7919 % 36_000).to_string()).collect();
     let chain = format!("take(indices=[{}], axis=0)", indices.join(", "));
-    is_as_on_the_cpu(&chain, &[36_000, 4000], 1, 2);
+    check_against_cpu(&chain, &[36_000, 4000], 1, 2);
 }

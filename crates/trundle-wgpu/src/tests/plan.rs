@@ -6,7 +6,7 @@ use trundle_core::{Backend, Layout, Move, Op, Shape};
 use super::device;
 
 #[test]
-fn a_plan_says_what_is_launched() {
+fn a_plan_lists_its_launches() {
     let Some(device) = device() else { return };
     let shape = Shape::new([1000]).unwrap();
     let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();

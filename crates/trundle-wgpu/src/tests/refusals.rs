@@ -36,7 +36,7 @@ fn buffers_that_are_too_short_are_refused_before_a_launch() {
 }
 
 #[test]
-fn more_than_a_buffer_has_is_neither_written_nor_read() {
+fn reads_and_writes_beyond_a_buffer_are_refused() {
     let Some(device) = device() else { return };
     let mut buffer = device.buffer_of(&[1, 2, 3]).unwrap();
     let error = |argument| {
@@ -48,7 +48,7 @@ fn more_than_a_buffer_has_is_neither_written_nor_read() {
 }
 
 #[test]
-fn a_buffer_is_copied_to_one_of_its_size() {
+fn a_buffer_is_copied_only_to_a_buffer_of_its_size() {
     let Some(device) = device() else { return };
     let src = device.buffer_of(&[1, 2, 3]).unwrap();
     let mut dst = device.buffer(3).unwrap();
@@ -62,7 +62,7 @@ fn a_buffer_is_copied_to_one_of_its_size() {
 }
 
 #[test]
-fn a_buffer_that_no_device_has_room_for_is_refused() {
+fn a_buffer_larger_than_any_memory_is_refused() {
     let Some(device) = device() else { return };
     for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
         let refusal = device.buffer(bytes).unwrap_err();
@@ -85,7 +85,7 @@ fn a_lost_device_is_an_error() {
 }
 
 #[test]
-fn it_is_said_what_was_looked_for() {
+fn the_error_lists_what_was_searched() {
     let none = NoDevice { interfaces: vec!["vulkan".into(), "dx12".into()], found: vec![] };
     assert_eq!(
         none.to_string(),

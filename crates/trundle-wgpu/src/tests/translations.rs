@@ -29,7 +29,7 @@ fn valid(kernel: Kernel) -> (Module, ModuleInfo) {
 }
 
 #[test]
-fn kernels_need_nothing_optional() {
+fn kernels_need_no_optional_features() {
     let kernels = kernels();
     assert_eq!(kernels.len(), 10 + 6 + 6);
     kernels.into_iter().for_each(|kernel| drop(valid(kernel)));
@@ -61,7 +61,7 @@ fn kernels_are_translated_for_every_interface() {
 }
 
 #[test]
-fn shared_memory_is_what_every_device_has() {
+fn shared_memory_fits_every_device() {
     for kernel in kernels() {
         let (module, info) = valid(kernel);
         let bytes: u32 = module

@@ -26,7 +26,7 @@ const SIZES: [usize; 3] = [40, 60, 50];
 const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
 
 #[derive(Clone)]
-struct Asks {
+struct Request {
     /// The file name of the source. `in.bin` has no header; the other files have one.
     source: &'static str,
     element: StoredDType,
@@ -41,8 +41,8 @@ struct Asks {
     max_bytes: u64,
 }
 
-fn asks(chain: &str) -> Asks {
-    Asks {
+fn request(chain: &str) -> Request {
+    Request {
         source: "in.bin",
         element: StoredDType::new(DType::U16),
         sizes: SIZES.to_vec(),
@@ -145,16 +145,17 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    fn job(&self, asks: &Asks) -> (Job, TensorFile) {
-        let shape = Shape::new(asks.sizes.clone()).unwrap();
-        let hint = match asks.source {
-            "in.bin" => {
-                TensorHint { offset: Some(asks.offset), ..TensorHint::of(&asks.element, &shape) }
-            }
+    fn job(&self, request: &Request) -> (Job, TensorFile) {
+        let shape = Shape::new(request.sizes.clone()).unwrap();
+        let hint = match request.source {
+            "in.bin" => TensorHint {
+                offset: Some(request.offset),
+                ..TensorHint::of(&request.element, &shape)
+            },
             _ => TensorHint::default(),
         };
-        let file = TensorFile::open_as(&self.path(asks.source), &hint).unwrap();
-        let chains: Vec<(usize, Chain)> = asks
+        let file = TensorFile::open_as(&self.path(request.source), &hint).unwrap();
+        let chains: Vec<(usize, Chain)> = request
             .wanted
             .iter()
             .map(|(index, text)| {
@@ -170,54 +171,54 @@ impl Sandbox {
             .map(|(index, chain)| Wanted { index: *index, chain: Some(chain), others: &[] })
             .collect();
         let options = PlanOptions {
-            max_bytes: asks.max_bytes,
-            storage: Some(asks.storage),
+            max_bytes: request.max_bytes,
+            storage: Some(request.storage),
             threads: Some(2),
-            row_major: asks.row_major,
+            row_major: request.row_major,
             ..PlanOptions::default()
         };
-        let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
-        (Job::new(&[&file], &wanted, format, &asks.metadata, &options).unwrap(), file)
+        let format = FORMATS.iter().find(|format| format.name() == request.format).unwrap();
+        (Job::new(&[&file], &wanted, format, &request.metadata, &options).unwrap(), file)
     }
 
     fn run(
         &self,
-        asks: &Asks,
+        request: &Request,
         options: RunOptions,
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
-        let (job, mut file) = self.job(asks);
+        let (job, mut file) = self.job(request);
         job.run(
-            &mut [Source { file: &mut file, path: &self.path(asks.source) }],
+            &mut [Source { file: &mut file, path: &self.path(request.source) }],
             &self.path("out"),
             options,
             observer,
         )
     }
 
-    fn resume(&self, asks: &Asks, verify: bool) -> Result<Outcome, Error> {
-        self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &())
+    fn resume(&self, request: &Request, verify: bool) -> Result<Outcome, Error> {
+        self.run(request, RunOptions { verify, resume: true, overwrite: false }, &())
     }
 
     #[track_caller]
-    fn interrupted(&self, asks: &Asks, options: RunOptions, moment: Moment) {
+    fn interrupt(&self, request: &Request, options: RunOptions, moment: Moment) {
         let observer = Interrupter::at(moment);
-        let run = AssertUnwindSafe(|| self.run(asks, options, &observer));
-        assert!(catch_unwind(run).is_err(), "it came to its end");
+        let run = AssertUnwindSafe(|| self.run(request, options, &observer));
+        assert!(catch_unwind(run).is_err(), "the run was not interrupted");
     }
 
-    fn made(&self, asks: &Asks) -> Vec<u8> {
-        self.run(asks, RunOptions::default(), &()).unwrap();
-        self.taken()
+    fn run_and_take_output(&self, request: &Request) -> Vec<u8> {
+        self.run(request, RunOptions::default(), &()).unwrap();
+        self.take_output()
     }
 
-    fn taken(&self) -> Vec<u8> {
+    fn take_output(&self) -> Vec<u8> {
         let bytes = fs::read(self.path("out")).unwrap();
         fs::remove_file(self.path("out")).unwrap();
         bytes
     }
 
-    fn left(&self, ending: &str) -> Option<PathBuf> {
+    fn leftover(&self, ending: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         entries
             .map(|entry| entry.unwrap().path())
@@ -226,9 +227,9 @@ impl Sandbox {
 }
 
 /// Returns groups of different jobs: each differs from the first of its group in the property that names the group.
-fn groups() -> Vec<(&'static str, Vec<Asks>)> {
-    let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
-    let base = asks("roll(shift=[1], axes=[0])");
+fn groups() -> Vec<(&'static str, Vec<Request>)> {
+    let chains = |chains: &[&str]| chains.iter().map(|chain| request(chain)).collect::<Vec<_>>();
+    let base = request("roll(shift=[1], axes=[0])");
     let lengths = |lengths: &[(usize, usize)], many: usize| {
         let mut all = vec![30; many];
         lengths.iter().for_each(|(at, length)| all[*at] = *length);
@@ -237,26 +238,26 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     };
     let sequence = |axis, batch_axis, of: &[(usize, usize)]| {
         let lengths = lengths(of, SIZES[batch_axis]);
-        asks(&format!("reverse(axis={axis}, batch_axis={batch_axis}, lengths=[{lengths}])"))
+        request(&format!("reverse(axis={axis}, batch_axis={batch_axis}, lengths=[{lengths}])"))
     };
     let subsequences = |of: &[(usize, usize)]| {
         let lengths = lengths(of, SIZES[0] * SIZES[2]);
-        asks(&format!("reverse(axis=1, lengths=[{lengths}])"))
+        request(&format!("reverse(axis=1, lengths=[{lengths}])"))
     };
-    let typed = |dtype| Asks { element: StoredDType::new(dtype), ..base.clone() };
-    let shaped = |sizes: [usize; 3]| Asks { sizes: sizes.to_vec(), ..base.clone() };
-    let described = |key: &str, value: &str| Asks {
+    let typed = |dtype| Request { element: StoredDType::new(dtype), ..base.clone() };
+    let shaped = |sizes: [usize; 3]| Request { sizes: sizes.to_vec(), ..base.clone() };
+    let described = |key: &str, value: &str| Request {
         format: "safetensors",
         metadata: vec![(key.to_owned(), value.to_owned())],
         ..base.clone()
     };
-    let several = |wanted: &[usize]| Asks {
+    let several = |wanted: &[usize]| Request {
         source: "in.safetensors",
         format: "safetensors",
         wanted: wanted.iter().map(|index| (*index, "flip(2)".to_owned())).collect(),
         ..base.clone()
     };
-    let inverted = Asks { ..asks("transpose()") };
+    let inverted = Request { ..request("transpose()") };
     vec![
         ("shift", chains(&["roll(shift=[1], axes=[0])", "roll(shift=[2], axes=[0])"])),
         ("axes of a roll", chains(&["roll(shift=[1], axes=[1])", "roll(shift=[1], axes=[2])"])),
@@ -294,13 +295,13 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
         ),
         ("type", vec![typed(DType::I16), typed(DType::F16), typed(DType::Bytes(2))]),
         ("shape", vec![shaped([60, 40, 50]), shaped([40, 50, 60]), shaped([20, 60, 50])]),
-        ("offset", vec![Asks { offset: 2, ..base.clone() }]),
+        ("offset", vec![Request { offset: 2, ..base.clone() }]),
         (
             "format",
-            ["npz", "raw", "safetensors"].map(|format| Asks { format, ..base.clone() }).to_vec(),
+            ["npz", "raw", "safetensors"].map(|format| Request { format, ..base.clone() }).to_vec(),
         ),
         ("metadata", vec![described("a", "b"), described("a", "c"), described("b", "b")]),
-        ("order of elements", vec![inverted.clone(), Asks { row_major: true, ..inverted }]),
+        ("order of elements", vec![inverted.clone(), Request { row_major: true, ..inverted }]),
         (
             "tensors",
             vec![
@@ -315,42 +316,44 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
 }
 
 #[test]
-fn no_job_goes_on_with_another() {
+fn a_run_never_resumes_a_different_job() {
     let sandbox = Sandbox::new();
     let groups = groups();
-    let all: Vec<(&str, &Asks)> = groups
+    let all: Vec<(&str, &Request)> = groups
         .iter()
-        .flat_map(|(name, group)| group.iter().map(move |asks| (*name, asks)))
+        .flat_map(|(name, group)| group.iter().map(move |request| (*name, request)))
         .collect();
-    let distinct: BTreeSet<u128> =
-        all.iter().map(|(_, asks)| JobIdentity::of(&sandbox.job(asks).0).fingerprint()).collect();
-    assert_eq!(distinct.len(), all.len(), "no two are asked the same");
-    for (name, asks) in &all {
-        let expected = sandbox.made(asks);
-        sandbox.interrupted(asks, RunOptions::default(), Moment::Noted);
+    let distinct: BTreeSet<u128> = all
+        .iter()
+        .map(|(_, request)| JobIdentity::of(&sandbox.job(request).0).fingerprint())
+        .collect();
+    assert_eq!(distinct.len(), all.len(), "all jobs are distinct");
+    for (name, request) in &all {
+        let expected = sandbox.run_and_take_output(request);
+        sandbox.interrupt(request, RunOptions::default(), Moment::Noted);
         for (other_name, other) in &all {
-            if std::ptr::eq(*asks, *other) {
+            if std::ptr::eq(*request, *other) {
                 continue;
             }
             let error = sandbox.resume(other, false).expect_err(other_name);
-            let said = error.to_string();
-            assert!(said.contains("cannot resume: the unfinished job differs: "), "{said}");
-            let tensors = said.contains("the tensors or their types");
-            let operators = said.contains("the operators or their parameters");
-            let output = said.contains("the output's format, names or metadata");
-            assert!(tensors || operators || output, "{name}, {other_name}: {said}");
+            let message = error.to_string();
+            assert!(message.contains("cannot resume: the unfinished job differs: "), "{message}");
+            let tensors = message.contains("the tensors or their types");
+            let operators = message.contains("the operators or their parameters");
+            let output = message.contains("the output's format, names or metadata");
+            assert!(tensors || operators || output, "{name}, {other_name}: {message}");
         }
         // A resumed run uses the budget and the storage of the journal, not of the new request.
-        let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
+        let same = Request { max_bytes: 80_000, storage: Storage::NETWORK, ..(*request).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
-        assert!(sandbox.taken() == expected, "{name}");
+        assert!(sandbox.take_output() == expected, "{name}");
     }
 }
 
 #[test]
-fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
-    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
-    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+fn a_replaced_source_of_same_size_and_time_is_detected() {
+    let (sandbox, request) = (Sandbox::new(), request("flip(1)"));
+    sandbox.interrupt(&request, RunOptions::default(), Moment::Noted);
     let source = sandbox.path("in.bin");
     let (bytes, modified) =
         (fs::read(&source).unwrap(), fs::metadata(&source).unwrap().modified().unwrap());
@@ -359,49 +362,49 @@ fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
         File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
     };
     replaced(&bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
-    let error = sandbox.resume(&asks, false).unwrap_err();
+    let error = sandbox.resume(&request, false).unwrap_err();
     assert!(error.to_string().contains("a source has changed since"), "{error}");
     replaced(&bytes);
-    assert!(sandbox.resume(&asks, false).unwrap().resumed);
+    assert!(sandbox.resume(&request, false).unwrap().resumed);
 }
 
 #[test]
-fn a_journal_that_was_changed_is_found_out() {
-    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
-    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
-    let journal = sandbox.left("journal").unwrap();
+fn a_changed_journal_is_detected() {
+    let (sandbox, request) = (Sandbox::new(), request("flip(1)"));
+    sandbox.interrupt(&request, RunOptions::default(), Moment::Noted);
+    let journal = sandbox.leftover("journal").unwrap();
     let text = fs::read_to_string(&journal).unwrap();
-    let tiles = sandbox.job(&asks).0.tiles().0;
+    let tiles = sandbox.job(&request).0.tiles().0;
     assert!(text.contains(&tiles), "{text}");
     assert!(
         text.ends_with("{\"stages\":0,\"batches\":1}\n"),
         "no checksums that could be forged: {text}"
     );
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
-    let error = sandbox.resume(&asks, false).unwrap_err();
+    let error = sandbox.resume(&request, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into different tiles"), "{error}");
     // This journal claims more than was done.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
-    let error = sandbox.resume(&asks, true).unwrap_err();
+    let error = sandbox.resume(&request, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
-    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
-    assert!(sandbox.resume(&asks, false).unwrap().resumed);
+    sandbox.interrupt(&request, RunOptions::default(), Moment::Noted);
+    assert!(sandbox.resume(&request, false).unwrap().resumed);
 }
 
 /// Returns jobs, with and without intermediates, and the moments at which they are interrupted.
-fn moments() -> Vec<(Asks, Moment)> {
-    let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
-    let several = |chains: [&str; 3]| Asks {
+fn moments() -> Vec<(Request, Moment)> {
+    let two_passes = |request: Request| Request { storage: TWO_PASSES, ..request };
+    let several = |chains: [&str; 3]| Request {
         source: "in.safetensors",
         format: "safetensors",
         wanted: chains.iter().enumerate().map(|(at, chain)| (at, (*chain).to_owned())).collect(),
-        ..asks("")
+        ..request("")
     };
-    let turned = || two_passes(asks(TURNED));
+    let turned = || two_passes(request(TURNED));
     let mixed = || two_passes(several([TURNED, "flip(0)", TURNED]));
     vec![
-        (asks("flip(1)"), Moment::Noted),
-        (asks("flip(1)"), Moment::Phase("moving", 1, 150_000)),
+        (request("flip(1)"), Moment::Noted),
+        (request("flip(1)"), Moment::Phase("moving", 1, 150_000)),
         (turned(), Moment::Phase("pass 1 of 2", 1, 150_000)),
         (turned(), Moment::Phase("pass 2 of 2", 1, 150_000)),
         (several(["flip(0)", "", "flip(2)"]), Moment::Phase("moving", 1, 500_000)),
@@ -414,37 +417,38 @@ fn moments() -> Vec<(Asks, Moment)> {
 }
 
 #[test]
-fn what_an_earlier_run_wrote_is_verified_against_the_source() {
-    for (asks, moment) in moments() {
+fn output_of_an_interrupted_run_is_verified_on_resume() {
+    for (request, moment) in moments() {
         let sandbox = Sandbox::new();
-        let expected = sandbox.made(&asks);
+        let expected = sandbox.run_and_take_output(&request);
         for was_verified in [false, true] {
             let options = RunOptions { verify: was_verified, ..RunOptions::default() };
-            sandbox.interrupted(&asks, options, moment);
-            let done =
-                sandbox.resume(&asks, true).unwrap_or_else(|error| panic!("{moment:?}: {error}"));
+            sandbox.interrupt(&request, options, moment);
+            let done = sandbox
+                .resume(&request, true)
+                .unwrap_or_else(|error| panic!("{moment:?}: {error}"));
             assert!(done.resumed && done.verified, "{moment:?}");
-            assert!(sandbox.taken() == expected, "{moment:?}");
+            assert!(sandbox.take_output() == expected, "{moment:?}");
             let mut changes = 0;
             for ending in ["part", "pass0"] {
-                sandbox.interrupted(&asks, options, moment);
-                if sandbox.left(ending).is_none_or(|path| !changed(&path)) {
-                    sandbox.resume(&asks, true).unwrap();
-                    sandbox.taken();
+                sandbox.interrupt(&request, options, moment);
+                if sandbox.leftover(ending).is_none_or(|path| !changed(&path)) {
+                    sandbox.resume(&request, true).unwrap();
+                    sandbox.take_output();
                     continue;
                 }
                 changes += 1;
                 // The changed byte belongs to the first tensor of the output, whose two passes run again.
                 let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
-                match sandbox.resume(&asks, true) {
+                match sandbox.resume(&request, true) {
                     Ok(_) => {
-                        assert!(is_again, "{moment:?}, {ending}: it was not seen");
-                        assert!(sandbox.taken() == expected, "{moment:?}, {ending}");
+                        assert!(is_again, "{moment:?}, {ending}: the change was not detected");
+                        assert!(sandbox.take_output() == expected, "{moment:?}, {ending}");
                     }
                     Err(error) => {
                         let is_found = matches!(*error.problem, Problem::Different(_));
                         assert!(is_found && !is_again, "{moment:?}, {ending}: {error}");
-                        assert!(sandbox.left("part").is_none());
+                        assert!(sandbox.leftover("part").is_none());
                     }
                 }
             }
