@@ -154,7 +154,7 @@ def numbers(sizes, dtype):
     return np.arange(np.prod(sizes), dtype=np.int64).astype(dtype).reshape(sizes)
 
 
-def as_arrays_have_it(case):
+def array_case(case):
     """Returns the operators of a case and an array; None if other libraries do not have the operators."""
     operators, sizes, dtype = parse(case["chain"]), case["sizes"], case["dtype"]
     if dtype in SEVERAL and all(name == "transpose" for name, _, _ in operators):
@@ -228,7 +228,7 @@ def main():
     heading(["case", "type", "sizes", *names, "ahead of trundle, times as long"])
     ratios = {library.name: {} for library in found}
     for suite, case in bench([*threads, "--rounds", "1", *args.words]):
-        arrays = as_arrays_have_it(case)
+        arrays = array_case(case)
         if arrays is None:
             continue
         runs = prepared(found, *arrays)

@@ -27,7 +27,7 @@ import h5py
 ADDRESS_SPACE = 1 << 30
 FILE_SIZE = 64 << 20
 MAX_MEM = 128 << 20
-BESIDE = 30 << 20
+EXTRA_MEMORY = 30 << 20
 MANY_CHUNKS = 1 << 12
 MANY_ELEMENTS = 1 << 24
 DTYPES = {"uint8": "|u1", "int16": "<i2", "float32": "<f4", "float64": "<f8"}
@@ -118,28 +118,28 @@ def hdf5(chance, path, shape, chunk, dtype):
 
 
 def store(chance, folder):
-    """Returns the name and the shape, and whether reading takes long."""
+    """Writes a store or a file. Returns its name, its shape, and whether reading it takes long."""
     shape, chunk = grid(chance)
     dtype = chance.choice(sorted(DTYPES))
     if chance.random() < 0.25:
         try:
             shape = hdf5(chance, folder / "x.h5", shape, chunk, dtype)
-            return "x.h5", shape, is_much(shape, chunk)
+            return "x.h5", shape, is_large(shape, chunk)
         except (ValueError, OverflowError):  # a limit of h5py
             (folder / "x.h5").unlink(missing_ok=True)
     (folder / "x.zarr").mkdir()
     for name, content in chance.choice([version_2, version_3])(chance, shape, chunk, dtype).items():
         (folder / "x.zarr" / name).write_text(json.dumps(content))
-    return "x.zarr", shape, is_much(shape, chunk)
+    return "x.zarr", shape, is_large(shape, chunk)
 
 
-def is_much(shape, chunk):
+def is_large(shape, chunk):
     chunks = math.prod(-(-size // each) for size, each in zip(shape, chunk))
     return chunks >= MANY_CHUNKS or max(math.prod(shape), math.prod(chunk)) >= MANY_ELEMENTS
 
 
 def movements(chance, name, shape):
-    """Commands that write an output, without the arguments for the output."""
+    """Returns commands that write an output, without the arguments for the output."""
     rank = len(shape)
     axis = str(chance.randrange(rank)) if rank else "0"
     last = str(max(rank - 1, 0))
@@ -175,29 +175,29 @@ def run(program, command, folder, seconds):
 
     environment = {**os.environ, "RUST_BACKTRACE": "0"}
     environment.pop("TRUNDLE_OWN_MEMORY", None)
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         child = subprocess.Popen([program, *command], cwd=folder, env=environment, preexec_fn=limits,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        return child.returncode, said.read().decode(errors="replace"), usage
+        stderr.seek(0)
+        return child.returncode, stderr.read().decode(errors="replace"), usage
 
 
-def fault(command, code, said, usage, may_take_long):
+def fault(command, code, stderr, usage, may_take_long):
     """Returns what is wrong, or None."""
     if code == -signal.SIGXCPU or code == -signal.SIGKILL:
         is_quick = command[0] in ("info", "plan")
         return "took too much time" if is_quick or not may_take_long else None
-    if code not in (0, 1, 2, 3) or "bug in trundle" in said or "panicked at" in said:
-        return f"ended with {code}: {said[:300]}"
-    if usage.ru_maxrss * 1024 > MAX_MEM + BESIDE:
-        return f"took {usage.ru_maxrss / 1024:.0f} MiB, and ended with {code}: {said[:200]}"
+    if code not in (0, 1, 2, 3) or "bug in trundle" in stderr or "panicked at" in stderr:
+        return f"ended with {code}: {stderr[:300]}"
+    if usage.ru_maxrss * 1024 > MAX_MEM + EXTRA_MEMORY:
+        return f"took {usage.ru_maxrss / 1024:.0f} MiB, and ended with {code}: {stderr[:200]}"
     return None
 
 
 def commands(chance, name, shape):
-    """Commands for a store, each with its kind."""
+    """Yields the commands for a store."""
     limit = ["--max-mem", f"{MAX_MEM >> 20}M"]
     yield ["info", name]
     yield ["info", name, "--json"]
@@ -226,7 +226,7 @@ def main():
     arguments.add_argument("program")
     arguments.add_argument("--count", type=int, default=300, help="stores")
     arguments.add_argument("--first", type=int, default=0, help="the number of the first store")
-    arguments.add_argument("--seconds", type=int, default=20, help="of CPU time that a command may take")
+    arguments.add_argument("--seconds", type=int, default=20, help="CPU time that a command may take")
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     given = arguments.parse_args()
     program = str(pathlib.Path(given.program).resolve())
@@ -243,18 +243,18 @@ def main():
                 if command[0] not in ("task", "finish"):
                     shutil.rmtree(here, ignore_errors=True)
                     shutil.copytree(folder / "given", here)
-                code, said, usage = run(program, command, here, given.seconds)
+                code, stderr, usage = run(program, command, here, given.seconds)
                 ended[code] += 1
                 most, longest = max(most, usage.ru_maxrss), max(longest, usage.ru_utime + usage.ru_stime)
                 is_grown = any(word.startswith("pad(") for word in command) or command[0] == "task"
-                wrong = fault(command, code, said, usage, may_take_long or is_grown)
+                wrong = fault(command, code, stderr, usage, may_take_long or is_grown)
                 if wrong:
                     faults += 1
                     print(f"store {number}, {name} of {shape}: trundle {' '.join(map(repr, command))}: {wrong}", flush=True)
     codes = ", ".join(f"{count} with {code}" for code, count in sorted(ended.items()))
     print(f"{given.count} stores, runs ended {codes}; at most {most / 1024:.0f} MiB and {longest:.1f} s of CPU time")
     if faults:
-        sys.exit(f"{faults} runs ended as none should; run again with --seed {given.seed}")
+        sys.exit(f"{faults} runs failed; run again with --seed {given.seed}")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ HEADS = pathlib.Path(__file__).resolve().parents[3] / "docs/examples/heads.onnx"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
-# Files of tests, and files that are made here.
+# Files from the folders of tests, and files that this script makes.
 
 
 def files(ending):
@@ -182,7 +182,7 @@ def mutated(content, chance):
 
 
 def rezipped(content, chance):
-    """Checksums are correct."""
+    """Mutates members of an archive and packs them again, with correct checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as new:
         for member in archive.infolist():
@@ -498,7 +498,7 @@ def limits():
 
 
 def fault(program, command, folder):
-    """Returns what is wrong, if anything, and the exit code."""
+    """Runs a command. Returns the problem, or None, and the exit code."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     try:
         run = subprocess.run(
@@ -507,14 +507,14 @@ def fault(program, command, folder):
         )
     except subprocess.TimeoutExpired:
         return f"took more than {SECONDS} s", None
-    said = run.stderr.decode(errors="replace")
-    if "panicked at" in said:
-        return f"panicked: {said[:400]}", run.returncode
+    stderr = run.stderr.decode(errors="replace")
+    if "panicked at" in stderr:
+        return f"panicked: {stderr[:400]}", run.returncode
     # Exceeding the memory limit is not a system error. The output of a valid model may be larger than the disk.
-    is_system = "(os error " in said or " of disk space are needed, " in said
+    is_system = "(os error " in stderr or " of disk space are needed, " in stderr
     if run.returncode in (0, 2, 3) or (run.returncode == 1 and is_system):
         return None, run.returncode
-    return f"exit code {run.returncode}: {said[:400]}", run.returncode
+    return f"exit code {run.returncode}: {stderr[:400]}", run.returncode
 
 
 def main():
@@ -522,8 +522,8 @@ def main():
     arguments.add_argument("program")
     arguments.add_argument("--count", type=int, default=2000, help="files of each format")
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments.add_argument("--format", action="append", choices=list(formats()), help="only these")
-    arguments.add_argument("--keep", default=None, help="the folder for files that break it")
+    arguments.add_argument("--format", action="append", choices=list(formats()), help="test only this format; can be repeated")
+    arguments.add_argument("--keep", default=None, help="the folder for files that cause a failure")
     given = arguments.parse_args()
     program = str(pathlib.Path(given.program).resolve())
     print(f"seed {given.seed}", flush=True)
@@ -552,7 +552,7 @@ def main():
         ended = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items(), key=str))
         print(f"{name}: {given.count} files, runs ended {ended}", flush=True)
     if faults:
-        sys.exit(f"{faults} runs ended as none should; run again with --seed {given.seed}")
+        sys.exit(f"{faults} runs failed; run again with --seed {given.seed}")
 
 
 if __name__ == "__main__":

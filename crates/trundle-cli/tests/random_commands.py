@@ -32,7 +32,7 @@ class Chain:
         self.save("x", self.source if chance.random() < 0.7 else np.asfortranarray(self.source))
 
     def sizes(self, elements):
-        """At most four axes, with about this many elements."""
+        """Returns the sizes of at most four axes, with about this many elements."""
         sizes = []
         while elements > 1 and len(sizes) < 3:
             sizes.append(min(elements, self.chance.randint(1, 12)))
@@ -54,7 +54,7 @@ class Chain:
         return self.chance.randrange(self.array.ndim)
 
     def indices(self, size, sizes):
-        """Some are negative."""
+        """Returns random indices, some of them negative."""
         count = int(np.prod(sizes))
         return np.array([self.chance.randrange(-size, size) for _ in range(count)], "i8").reshape(sizes)
 
@@ -93,15 +93,15 @@ class Chain:
         return index, f"starts=[{start}], stops=[{stop}], axes=[{axis}], steps=[{step}]"
 
     def slice(self):
-        index, said = self.slicing()
-        self.add(f"slice({said})", self.array[index])
+        index, arguments = self.slicing()
+        self.add(f"slice({arguments})", self.array[index])
 
     def slice_scatter(self):
-        index, said = self.slicing()
+        index, arguments = self.slicing()
         array = self.array.copy()
         updates = self.values(array[index].shape)
         array[index] = updates
-        self.add(f"slice_scatter(_, {self.file(updates)}, {said})", array)
+        self.add(f"slice_scatter(_, {self.file(updates)}, {arguments})", array)
 
     def concat(self):
         axis = self.axis()
@@ -201,7 +201,7 @@ OTHERS = [
 ]
 
 
-def any_chain(chance, folder):
+def random_chain(chance, folder):
     """Returns a chain with at least one scatter."""
     chain = Chain(chance, folder)
     stages = chance.choices(OTHERS + SCATTERS, k=chance.randint(1, 4)) + [chance.choice(SCATTERS)]
@@ -231,20 +231,20 @@ def run(program, folder, *command):
 
 def check(program, folder, chance):
     """Returns the outcome."""
-    chain = any_chain(chance, folder)
+    chain = random_chain(chance, folder)
     text = " | ".join(chain.stages)
-    asked = ["apply", "x.npy", text, "-o", "o.npy"]
+    command = ["apply", "x.npy", text, "-o", "o.npy"]
     how = "in numbered tasks" if chance.random() < 0.25 else "with little memory"
     # Scatters take about 24 bytes for each element.
     least = 24 * chain.array.size if chance.random() < 0.7 else 0
     if how == "with little memory":
-        asked += ["--max-mem", str(least + chance.choice([4, 5, 6, 8, 12, 40]) * 1024)]
+        command += ["--max-mem", str(least + chance.choice([4, 5, 6, 8, 12, 40]) * 1024)]
         if chance.random() < 0.2:
-            asked.append("--verify")
-        is_done = run(program, folder, *asked, "--quiet")
+            command.append("--verify")
+        is_done = run(program, folder, *command, "--quiet")
     else:
-        asked += ["--max-mem", "1M"]
-        is_done = run(program, folder, "plan", *asked, "--tasks", "plan.json", "--task-size", "4K", "--json")
+        command += ["--max-mem", "1M"]
+        is_done = run(program, folder, "plan", *command, "--tasks", "plan.json", "--task-size", "4K", "--json")
         if is_done:
             for stage in json.loads((folder / "plan.json").read_text())["tasks"]["stages"]:
                 numbers = [str(stage["first"] + number) for number in range(stage["tasks"])]
@@ -256,11 +256,11 @@ def check(program, folder, chance):
             run(program, folder, "finish", "plan.json")
     if not is_done:
         if (folder / "o.npy").exists():
-            raise Fault(f"{' '.join(asked)}: refused, but written")
+            raise Fault(f"{' '.join(command)}: refused, but there is an output")
         return "refused: memory"
     found = np.load(folder / "o.npy")
     if found.shape != chain.array.shape or not np.array_equal(found, chain.array):
-        raise Fault(f"{' '.join(asked)}: wrong elements")
+        raise Fault(f"{' '.join(command)}: wrong elements")
     return f"right {how}"
 
 
@@ -283,7 +283,7 @@ def main():
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
     if faults:
-        sys.exit(f"{faults} of {given.count} commands ended as none may; run again with --seed {given.seed}")
+        sys.exit(f"{faults} of {given.count} commands failed; run again with --seed {given.seed}")
 
 
 if __name__ == "__main__":

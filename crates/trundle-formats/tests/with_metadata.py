@@ -218,7 +218,7 @@ def read(kind, path):
         return Tree({name: Tensor(file.get_tensor(name)) for name in file.keys()}, {"": dict(file.metadata() or {})})
 
 
-def texts(attributes):
+def decoded_attributes(attributes):
     """Decodes the attributes of a format that holds only strings: JSON becomes its value."""
     def text(value):
         if not isinstance(value, str):
@@ -259,7 +259,7 @@ def is_of_netcdf(type_id, shape):
     return is_string or number is not None and type_id.get_size() >= number and len(shape or ()) <= 1
 
 
-def exact(path):
+def exact_attributes(path):
     """Returns the type, the kind of the dataspace, whether netCDF has the type, and the value of each attribute in HDF5."""
     found = {}
     with h5py.File(path) as file:
@@ -277,7 +277,7 @@ def exact(path):
 
 def differences(source, target, out):
     """Returns the attributes that differ between two HDF5 files. netCDF lacks some types."""
-    before, after = exact(source), exact(target)
+    before, after = exact_attributes(source), exact_attributes(target)
     is_same = lambda key: before.get(key) == after.get(key) or out == "nc" and not before[key][2]
     return [(key, before.get(key), after.get(key)) for key in {*before, *after} if not is_same(key)]
 
@@ -285,19 +285,19 @@ def differences(source, target, out):
 class Comparison:
     """Collects the differences between two trees that the program's warnings do not name."""
 
-    def __init__(self, said):
-        self.said, self.wrong = said, []
+    def __init__(self, messages):
+        self.messages, self.wrong = messages, []
 
-    def named(self, what, *words):
-        if not all(str(word) in self.said for word in words):
+    def expect_named(self, what, *words):
+        if not all(str(word) in self.messages for word in words):
             self.wrong.append(what)
 
     def attributes(self, where, before, after, *words):
         for key in before:
             if key not in after:
-                self.named(f"{where}: attribute {key} is lost", key, *words)
+                self.expect_named(f"{where}: attribute {key} is lost", key, *words)
             elif not same(before[key], after[key]):
-                self.named(f"{where}: attribute {key} was {before[key]!r} and is {after[key]!r}", key, *words)
+                self.expect_named(f"{where}: attribute {key} was {before[key]!r} and is {after[key]!r}", key, *words)
         for key in after:
             if key not in before and key != "_FillValue":
                 self.wrong.append(f"{where}: attribute {key} is new: {after[key]!r}")
@@ -308,9 +308,9 @@ def without_booleans(attributes):
     return {key: int(value) if isinstance(value, (bool, np.bool_)) else value for key, value in attributes.items()}
 
 
-def compare(before, after, said, move, out):
+def compare(before, after, messages, move, out):
     """Compares the trees before and after a move, and returns the differences that no warning names."""
-    found = Comparison(said)
+    found = Comparison(messages)
     if out == "nc":
         for tensor in before.tensors.values():
             tensor.attributes = without_booleans(tensor.attributes)
@@ -332,17 +332,17 @@ def compare(before, after, said, move, out):
             found.wrong.append(f"{name}: other elements")
         dims = [tensor.dims[axis] for axis in order] if tensor.dims and is_moved and order else tensor.dims
         if (dims or None) != (moved.dims or None):
-            [found.named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
+            [found.expect_named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
         # The attributes of a file with a single tensor belong to the tensor.
         own, others = dict(tensor.attributes), dict(moved.attributes)
         if before.whole and not after.whole and out == "safetensors":
-            others.update(texts(after.groups.get("", {})))
+            others.update(decoded_attributes(after.groups.get("", {})))
         if before.whole and before.groups:
             own.update(before.groups[""])
         found.attributes(name, own, others)
         fill = 0 if tensor.fill is None else tensor.fill
         if fill and moved.fill is None:
-            found.named(f"{name}: fill value {fill} is lost", "fill values")
+            found.expect_named(f"{name}: fill value {fill} is lost", "fill values")
         elif moved.fill is not None and not np.array_equal(np.asarray(fill), np.asarray(moved.fill)) and tensor.fill is not None:
             found.wrong.append(f"{name}: fill value {fill} is {moved.fill}")
     if not before.whole:
@@ -355,11 +355,11 @@ def compare(before, after, said, move, out):
             others = after.groups.get(path, {})
             if nested:
                 others = {key: value for key, value in others.items() if not key.endswith("/")}
-                others = texts(others)
-            attributes = texts(attributes) if before.is_texts else attributes
+                others = decoded_attributes(others)
+            attributes = decoded_attributes(attributes) if before.is_texts else attributes
             words = [f"{path}/"] if path and out in ("npz", "npy") else []
             if words and attributes:
-                found.named(f"{path}: attributes are lost", *words)
+                found.expect_named(f"{path}: attributes are lost", *words)
                 continue
             found.attributes(path or "the root", attributes, others)
     return found.wrong
@@ -397,7 +397,7 @@ def check(rng, trundle, folder, seed):
     wrong = compare(tree, read(out, str(target)), done.stderr, move, out)
     if {kind, out} <= {"h5", "nc"}:
         wrong += differences(source, target, out)
-    assert not wrong, f"{what}: {wrong}\nsaid: {done.stderr}"
+    assert not wrong, f"{what}: {wrong}\nmessages: {done.stderr}"
     return bool(done.stderr)
 
 
@@ -406,7 +406,7 @@ def main():
     parser.add_argument("trundle", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--go-on", action="store_true", help="show all that fail")
+    parser.add_argument("--go-on", action="store_true", help="continue after a failure")
     arguments = parser.parse_args()
     failed = warned = 0
     for seed in range(arguments.seed, arguments.seed + arguments.count):

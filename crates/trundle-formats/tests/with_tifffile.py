@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes random TIFF files with tifffile, moves their tensors with random chains, and compares all elements with numpy.
-Shapes and axis names are compared with those of tifffile.
+Shapes and axis names are compared with tifffile's.
 
     with_tifffile.py TRUNDLE [--count 300] [--seed 1]
 
@@ -169,7 +169,7 @@ WRITERS = [write_plain, write_shaped, write_imagej, write_ome, write_ome]
 
 
 def expected_names(axes):
-    """The names of axes for tifffile's letters; `None` if they are not named."""
+    """Returns trundle's names of axes for tifffile's letters."""
     names = [{"I": "page", "Q": "page", "S": "s" if "C" in axes else "c"}.get(letter, letter.lower()) for letter in axes]
     return names
 
@@ -199,14 +199,14 @@ def check(rng, trundle, folder, number):
     path = folder / f"x{number}{ending}"
     writer(rng, path)
     run = lambda *args: subprocess.run([trundle, *args], capture_output=True, text=True)
-    told = run("info", "--json", path)
-    assert told.returncode == 0, (path, told.stderr)
-    tensors = json.loads(told.stdout)["tensors"]
+    info = run("info", "--json", path)
+    assert info.returncode == 0, (path, info.stderr)
+    tensors = json.loads(info.stdout)["tensors"]
     moved = 0
     with tifffile.TiffFile(path) as file:
         # trundle leaves out pages of reduced resolution.
         series = [one for one in file.series if not one.keyframe.is_reduced]
-        assert len(tensors) == len(series), (path, told.stdout, series)
+        assert len(tensors) == len(series), (path, info.stdout, series)
         for index, (tensor, one) in enumerate(zip(tensors, series)):
             values, axes = one.asarray(), one.axes
             where = (path, writer.__name__, tensor, one.shape, axes)
@@ -249,7 +249,7 @@ def main():
         kind, moved = check(rng, trundle, folder, number)
         counts[kind] = counts.get(kind, 0) + 1
         tensors += moved
-    print(f"{args.count} files, {tensors} tensors: all elements are as tifffile reads them ({counts})")
+    print(f"{args.count} files, {tensors} tensors: all elements equal tifffile's ({counts})")
 
 
 main()

@@ -116,13 +116,13 @@ def netcdf(path):
         file.createGroup("g").createVariable("y", "f8", ("x",))[:] = np.arange(7)
 
 
-def of_plugins(file):
+def plugin_filters(file):
     rng = random.Random(1)
     for number, chosen in enumerate(plugins.filters(rng, 2)):
         plugins.dataset(file, f"x{number}", NUMBERS, (5, 7), chosen, shuffle=number % 2 == 0)
 
 
-def netcdf_of_plugins(path):
+def netcdf_plugin_filters(path):
     """Write with the plugins of netCDF-C."""
     with netCDF4.Dataset(path, "w") as file:
         file.createDimension("y", 5)
@@ -152,5 +152,5 @@ with h5py.File(FILES / "large.h5", "w", libver="latest") as file:
     large(file)
 netcdf(FILES / "climate.nc")
 with h5py.File(FILES / "plugins.h5", "w", libver="latest") as file:
-    of_plugins(file)
-netcdf_of_plugins(FILES / "plugins.nc")
+    plugin_filters(file)
+netcdf_plugin_filters(FILES / "plugins.nc")

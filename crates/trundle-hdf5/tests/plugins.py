@@ -1,5 +1,5 @@
-"""Write datasets in chunks that filters of plugins have encoded. h5py lacks these plugins, so numcodecs encodes the
-chunks, and they are written as they are."""
+"""Write datasets whose chunks are encoded by filters of plugins. h5py lacks these plugins, so numcodecs encodes the
+chunks, and h5py writes the encoded chunks."""
 
 import struct
 
@@ -7,7 +7,7 @@ import h5py
 import numcodecs
 import numpy as np
 
-# netCDF4 brings some of the plugins, and h5py would load them.
+# netCDF4 contains some of the plugins, and h5py would load them.
 while h5py.h5pl.size():
     h5py.h5pl.remove(0)
 

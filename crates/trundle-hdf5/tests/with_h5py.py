@@ -27,18 +27,18 @@ TYPES = [
 ]
 
 
-SAID = {"text": "m² s-1", "empty": "", "texts": ["a", "", "é"], "list": [1, 2], "float": 0.5, "true": True}
+ATTRIBUTES = {"text": "m² s-1", "empty": "", "texts": ["a", "", "é"], "list": [1, 2], "float": 0.5, "true": True}
 
 
-def run(*arguments, unsaid="panicked"):
+def run(*arguments, absent="panicked"):
     done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, arguments))}\n{done.stderr}"
-    assert unsaid not in done.stderr, done.stderr
+    assert absent not in done.stderr, done.stderr
     return done.stdout
 
 
 def elements(rng, dtype, shape):
-    """Return random elements; those of numbers can have any bits, except that they are finite."""
+    """Return random elements. Floats can have any bits of finite numbers."""
     dtype = np.dtype(dtype)
     count = int(np.prod(shape))
     if dtype.kind == "b":
@@ -51,8 +51,8 @@ def elements(rng, dtype, shape):
     return values if dtype.kind in "iu" else np.where(np.isfinite(values), values, 1).astype(dtype)
 
 
-def said(attributes):
-    for key, expected in SAID.items():
+def check_attributes(attributes):
+    for key, expected in ATTRIBUTES.items():
         found = attributes[key]
         assert np.array_equal(found, expected) and type(found) is not np.bytes_, (key, found)
 
@@ -142,7 +142,7 @@ def chain(rng, axes):
     return " | ".join(stages), move, axes_of
 
 
-def reads(rng, trundle, folder):
+def check_reads(rng, trundle, folder):
     """Check that the program reads a file that h5py wrote."""
     path = folder / rng.choice(["a.h5", "a.nc", "a.dat"])
     expected = {}
@@ -155,8 +155,8 @@ def reads(rng, trundle, folder):
             for number in range(rng.choice([0, 1, 12])):
                 file[name].attrs[f"a{number}"] = number
             if rng.random() < 0.3:
-                file[name].attrs.update(SAID)
-        file.attrs.update(SAID)
+                file[name].attrs.update(ATTRIBUTES)
+        file.attrs.update(ATTRIBUTES)
     if path.suffix == ".dat" and options:
         path = path.rename(folder / "a.h5")
     run(trundle, "convert", path, "-o", folder / "all.npz", "--force", "--verify")
@@ -176,7 +176,7 @@ def reads(rng, trundle, folder):
     return path, expected
 
 
-def writes(rng, trundle, folder, path, expected):
+def check_writes(rng, trundle, folder, path, expected):
     """Check that h5py reads a file that the program wrote."""
     out = folder / rng.choice(["out.h5", "out.nc"])
     if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
@@ -203,11 +203,11 @@ def writes(rng, trundle, folder, path, expected):
                     chunks = [given.chunks[axis] for axis in of]
                     assert [*made.chunks] == chunks or "flip" in (stages or ""), (made.chunks, chunks)
             if "text" in file[name].attrs:
-                said(file[name].attrs)
-        said(file.attrs)
+                check_attributes(file[name].attrs)
+        check_attributes(file.attrs)
     run(trundle, "cmp", out, out)
     with h5py.File(out, "a") as file:
-        # The library can add to what the program wrote.
+        # The library can extend the program's datasets.
         for name in found:
             if file[name].maxshape and file[name].maxshape[0] is None:
                 last = file[name].shape[0]
@@ -228,7 +228,7 @@ def words(rng, shape, is_ascii):
     return np.array(found, object).reshape(shape)
 
 
-def texts(rng, trundle, folder, has_zarr):
+def check_strings(rng, trundle, folder, has_zarr):
     """Check strings of variable length: h5py and zarr-python read them after random moves between the formats."""
     path, axes = folder / "t.h5", rng.choice([0, 1, 1, 2, 2, 3])
     expected, types = {}, {}
@@ -278,7 +278,7 @@ def texts(rng, trundle, folder, has_zarr):
         codec = ["--codec", rng.choice(["zstd:1", "gzip:1,crc32c", "blosc", "none"])] if out.suffix == ".zarr" else []
         run(trundle, *command, "-o", out, "--force", "--verify", *small, *codec)
         check_texts(out, {name: move(values) for name, values in expected.items()}, types)
-        # From each format to each other one.
+        # Converts each output to every format.
         for last in outputs:
             again = folder / f"again{last.suffix}"
             run(trundle, "convert", out, "-o", again, "--force", "--verify", *small)
@@ -293,7 +293,7 @@ def texts(rng, trundle, folder, has_zarr):
             assert h5py.check_string_dtype(made.dtype) == h5py.check_string_dtype(given.dtype)
             assert made.attrs["units"] == "é"
     with h5py.File(folder / "o.h5", "a") as file:
-        # The library can change what the program wrote.
+        # The library can change the program's datasets.
         for name, values in expected.items():
             file[name][()] = move(values) if axes else values[()]
     check_texts(folder / "o.h5", {name: move(values) for name, values in expected.items()}, types)
@@ -311,7 +311,7 @@ def check_texts(path, expected, types):
         assert found.shape == values.shape and found.tolist() == values.tolist(), (path, name, found, values)
 
 
-def many_chunks(rng, trundle, folder):
+def check_many_chunks(rng, trundle, folder):
     """Check that the library finds, adds, replaces and removes chunks in an index of several levels."""
     values = np.array(elements(rng, "i4", (700, 11, 3)))
     values[values == 0] = 1
@@ -338,7 +338,7 @@ def many_chunks(rng, trundle, folder):
             same(file["x"][...], values[:300, :7])
 
 
-def netcdf(rng, trundle, folder):
+def check_netcdf(rng, trundle, folder):
     """Check that xarray reads the same from a netCDF-4 file after its conversion to Zarr and back."""
     import netCDF4
     import xarray
@@ -399,26 +399,26 @@ def netcdf(rng, trundle, folder):
         kind = {"engine": "zarr", "consolidated": False} if out.suffix == ".zarr" else {}
         found = xarray.open_dataset(out, decode_times=False, **kind).load()
         xarray.testing.assert_identical(found, expected)
-    alike(path, folder / "again.nc")
+    check_structure(path, folder / "again.nc")
     if all(sizes.values()):
         dims = rng.sample(["time", "lat", "lon"], rng.randint(1, 3))
         run(trundle, "flip", path, "--dims", ",".join(dims), "-o", folder / "flipped.nc", "--force", "--verify")
-        alike(path, folder / "flipped.nc", dims)
+        check_structure(path, folder / "flipped.nc", dims)
         # A variable may have fewer elements than its unlimited dimension.
         path = pathlib.Path(shutil.copy(path, folder / "grown.nc"))
         with netCDF4.Dataset(path, "a") as file:
             made = file.createVariable("short", "i4", ("time", "lat"), zlib=True)
             made[: sizes["time"] // 2] = 7
-        run(trundle, "convert", path, "-o", folder / "short.nc", "--force", "--verify", unsaid="moved along")
-        alike(path, folder / "short.nc")
+        run(trundle, "convert", path, "-o", folder / "short.nc", "--force", "--verify", absent="moved along")
+        check_structure(path, folder / "short.nc")
         with netCDF4.Dataset(path) as one, netCDF4.Dataset(folder / "short.nc") as two:
             assert one["short"].shape == two["short"].shape
             # netCDF4 may return random values beyond the elements.
             assert np.all(two["short"][: sizes["time"] // 2] == 7)
 
 
-def dimensions(trundle, folder):
-    """Check that unlimited dimensions of the same name and different lengths stay different ones."""
+def check_dimensions(trundle, folder):
+    """Check that unlimited dimensions of the same name and different lengths stay separate."""
     import netCDF4
 
     def values(path):
@@ -459,7 +459,7 @@ def dimensions(trundle, folder):
         assert not file.dimensions["t"].isunlimited() and file["c"].dimensions == ("t",)
 
 
-def alike(path, other, moved=()):
+def check_structure(path, other, moved=()):
     """Check that netCDF4 sees the same dimensions, filters and, along axes that were not moved, chunks."""
     import netCDF4
 
@@ -493,25 +493,25 @@ def main():
         has_netcdf = True
     except ImportError:
         has_netcdf = False
-        print("netCDF-4 is left out: netCDF4, xarray or zarr is not there")
+        print("skipped: netCDF-4, because netCDF4, xarray or zarr is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        many_chunks(random.Random(arguments.seed), trundle, pathlib.Path(folder))
+        check_many_chunks(random.Random(arguments.seed), trundle, pathlib.Path(folder))
         if has_netcdf:
-            dimensions(trundle, pathlib.Path(folder))
+            check_dimensions(trundle, pathlib.Path(folder))
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         rng = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                path, expected = reads(rng, trundle, pathlib.Path(folder))
-                writes(rng, trundle, pathlib.Path(folder), path, expected)
+                path, expected = check_reads(rng, trundle, pathlib.Path(folder))
+                check_writes(rng, trundle, pathlib.Path(folder), path, expected)
                 if seed % 2 == 0:
-                    texts(rng, trundle, pathlib.Path(folder), has_netcdf)
+                    check_strings(rng, trundle, pathlib.Path(folder), has_netcdf)
                 if has_netcdf and seed % 4 == 0:
-                    netcdf(rng, trundle, pathlib.Path(folder))
+                    check_netcdf(rng, trundle, pathlib.Path(folder))
             except BaseException:
                 print(f"--seed {seed} --count 1 failed")
                 raise
-    print(f"{arguments.count} files as h5py has them")
+    print(f"{arguments.count} files: all elements equal h5py's")
 
 
 if __name__ == "__main__":

@@ -58,13 +58,13 @@ def rolled_by(nodes, of, axis, by):
     return nodes.add("Gather", of, nodes.add("Mod", nodes.add("Add", indices, by), size), axis=axis)
 
 
-def longer(nodes, of, axis):
+def append_first(nodes, of, axis):
     """Appends the first slice to the data."""
     first = nodes.add("Slice", of, nodes.constant([0]), nodes.constant([1]), nodes.constant([axis]))
     return nodes.add("Concat", of, first, axis=axis)
 
 
-def every_other_time(nodes, of, axis, number):
+def reversed_if_even(nodes, of, axis, number):
     """Reverses the data if a number is even."""
     then, otherwise = (Nodes(f"{nodes.prefix}{len(nodes.nodes)}{side}_", nodes.chance, nodes) for side in "te")
     turned, same = reversed_along(then, of, axis), otherwise.add("Identity", of)
@@ -73,7 +73,7 @@ def every_other_time(nodes, of, axis, number):
     return nodes.add("If", is_even, **branches)
 
 
-def again(nodes, of, axis, number):
+def rolled_in_loop(nodes, of, axis, number):
     """Moves the data in a nested loop with `number` iterations."""
     inner = Nodes(f"{nodes.prefix}{len(nodes.nodes)}_", nodes.chance, nodes)
     names = [f"{inner.prefix}{name}" for name in ("i", "goes", "data")]
@@ -92,11 +92,11 @@ def moved(nodes, of, rank, number, may_grow):
         elif way == 1:
             of = rolled_by(nodes, of, axis, number)
         elif way == 2:
-            of = every_other_time(nodes, of, axis, number)
+            of = reversed_if_even(nodes, of, axis, number)
         elif way == 3:
-            of = again(nodes, of, axis, number)
+            of = rolled_in_loop(nodes, of, axis, number)
         elif way == 4 and may_grow:
-            of = longer(nodes, of, axis)
+            of = append_first(nodes, of, axis)
         elif way == 5 and may_grow:
             of = nodes.add("Transpose", of, perm=nodes.chance.sample(range(rank), rank))
     return of

@@ -16,7 +16,7 @@ KINDS = sorted({*BINARY, *UNARY, *REDUCE, "Select", "Convert", "ConvertLike"})
 TYPES = [np.int32, np.int64, np.float32]
 
 
-def some(chance, sizes, dtype, least=-9):
+def random_numbers(chance, sizes, dtype, least=-9):
     """Random numbers; some floats are halves."""
     count = int(np.prod(sizes))
     numbers = np.array([chance.randint(least, 9) for _ in range(count)])
@@ -42,7 +42,7 @@ def some_model(kind, chance):
     one, other = some_sizes(chance)
     dtype = chance.choice(TYPES)
     if kind in BINARY:
-        inputs = [some(chance, one, dtype), some(chance, other, dtype)]
+        inputs = [random_numbers(chance, one, dtype), random_numbers(chance, other, dtype)]
         if kind in BOOLEANS:
             inputs = [each > 0 for each in inputs]
         elif kind in ("Divide", "FloorMod", "Mod"):
@@ -55,25 +55,25 @@ def some_model(kind, chance):
         node = created("opset1", inputs)
     elif kind in REDUCE:
         one = one or [3]
-        data = some(chance, one, dtype, -2)
+        data = random_numbers(chance, one, dtype, -2)
         data = data > 0 if "Logical" in kind else np.floor(data).astype(dtype)
         axes = np.array(chance.sample(range(len(one)), chance.randint(1, len(one))), np.int64)
         node = created("opset1", [data, axes], {"keep_dims": chance.random() < 0.5})
     elif kind == "Select":
         shape = chance.choice([one, other])
-        node = created("opset1", [some(chance, shape, dtype) > 0, some(chance, one, dtype), some(chance, other, dtype)])
+        node = created("opset1", [random_numbers(chance, shape, dtype) > 0, random_numbers(chance, one, dtype), random_numbers(chance, other, dtype)])
     elif kind in ("Convert", "ConvertLike"):
-        data, to = some(chance, one, dtype), chance.choice(TYPES)
+        data, to = random_numbers(chance, one, dtype), chance.choice(TYPES)
         if kind == "Convert":
             element = {np.int32: "i32", np.int64: "i64", np.float32: "f32"}[to]
             node = created("opset1", [data], {"destination_type": element})
         else:
-            node = created("opset1", [data, some(chance, other, to)])
+            node = created("opset1", [data, random_numbers(chance, other, to)])
     elif kind == "LogicalNot":
-        node = created("opset1", [some(chance, one, dtype) > 0])
+        node = created("opset1", [random_numbers(chance, one, dtype) > 0])
     elif kind == "Round":
-        node = created("opset5", [some(chance, one, np.float32)], {"mode": chance.choice(["half_to_even", "half_away_from_zero"])})
+        node = created("opset5", [random_numbers(chance, one, np.float32)], {"mode": chance.choice(["half_to_even", "half_away_from_zero"])})
     else:
         of_floats = kind in ("Sqrt", "Ceiling", "Floor")
-        node = created("opset1", [some(chance, one, np.float32 if of_floats else dtype, 0 if kind == "Sqrt" else -9)])
+        node = created("opset1", [random_numbers(chance, one, np.float32 if of_floats else dtype, 0 if kind == "Sqrt" else -9)])
     return ov.Model([opset1.result(node)], [])

@@ -1,4 +1,5 @@
-"""Random movement layers of OpenVINO, with the result that the specification requires if OpenVINO may deviate from it."""
+"""Random movement layers of OpenVINO. A layer in which OpenVINO may deviate from the specification has the specified
+result."""
 
 import math
 from collections.abc import Callable
@@ -20,14 +21,14 @@ class Layer:
     inputs: list = field(default_factory=list)
     attributes: dict = field(default_factory=dict)
     # The specified result for an array.
-    said: Callable | None = None
+    specified: Callable | None = None
 
     def __str__(self):
         return f"{self.name}-{self.version.removeprefix('opset')}"
 
 
-def called(chance, axis, rank):
-    """A positive or a negative number."""
+def axis_number(chance, axis, rank):
+    """Returns the number of an axis, counted from the front or from the end."""
     return axis - rank if chance.random() < 0.3 else axis
 
 
@@ -53,10 +54,10 @@ def roll(chance, sizes):
 
 def reverse(chance, sizes):
     axes = subset(chance, len(sizes))
-    said = lambda data: np.flip(data, axes)
+    specified = lambda data: np.flip(data, axes)
     if chance.random() < 0.5:
-        return Layer("Reverse", "opset1", [axes], {"mode": "index"}, said)
-    return Layer("Reverse", "opset1", [np.isin(range(len(sizes)), axes)], {"mode": "mask"}, said)
+        return Layer("Reverse", "opset1", [axes], {"mode": "index"}, specified)
+    return Layer("Reverse", "opset1", [np.isin(range(len(sizes)), axes)], {"mode": "mask"}, specified)
 
 
 def reverse_sequence(chance, sizes):
@@ -66,7 +67,7 @@ def reverse_sequence(chance, sizes):
     lengths = [chance.randint(1, sizes[sequence]) for _ in range(sizes[batch])]
     if chance.random() < 0.2:
         lengths = np.array(lengths, np.float32)
-    attributes = {"batch_axis": called(chance, batch, len(sizes)), "seq_axis": called(chance, sequence, len(sizes))}
+    attributes = {"batch_axis": axis_number(chance, batch, len(sizes)), "seq_axis": axis_number(chance, sequence, len(sizes))}
     return Layer("ReverseSequence", "opset1", [lengths], attributes)
 
 
@@ -106,7 +107,7 @@ def squeeze(chance, sizes):
     axes = chance.sample(axes, chance.randint(1, len(axes)))
     if all(axis in axes for axis in range(len(sizes))):
         return None
-    return Layer("Squeeze", version, [[called(chance, axis, len(sizes)) for axis in axes]], attributes)
+    return Layer("Squeeze", version, [[axis_number(chance, axis, len(sizes)) for axis in axes]], attributes)
 
 
 def unsqueeze(chance, sizes):
@@ -114,7 +115,7 @@ def unsqueeze(chance, sizes):
     if rank > 6:
         return None
     axes = chance.sample(range(rank), rank - len(sizes))
-    return Layer("Unsqueeze", "opset1", [[called(chance, axis, rank) for axis in axes]])
+    return Layer("Unsqueeze", "opset1", [[axis_number(chance, axis, rank) for axis in axes]])
 
 
 def cuts(chance, count):
@@ -133,7 +134,7 @@ def slice_of(chance, sizes):
     axes = subset(chance, len(sizes))
     if chance.random() < 0.3:
         return Layer("Slice", "opset8", cuts(chance, len(axes)))
-    return Layer("Slice", "opset8", [*cuts(chance, len(axes)), [called(chance, axis, len(sizes)) for axis in axes]])
+    return Layer("Slice", "opset8", [*cuts(chance, len(axes)), [axis_number(chance, axis, len(sizes)) for axis in axes]])
 
 
 def strided_slice(chance, sizes):
@@ -167,15 +168,15 @@ def strided_slice(chance, sizes):
         **{f"{name}_mask": [int(kind == name) for kind in kinds] for name in ("new_axis", "shrink_axis", "ellipsis")},
         **{f"{name}_mask": [int(keeps) for keeps in mask] for name, mask in zip(("begin", "end"), kept)},
     }
-    said = lambda data: data[tuple(index)]
+    specified = lambda data: data[tuple(index)]
     if all(step == 1 for step in bounds[2]):
-        return Layer("StridedSlice", "opset1", bounds[:2], masks, said)
-    return Layer("StridedSlice", "opset1", bounds, masks, said)
+        return Layer("StridedSlice", "opset1", bounds[:2], masks, specified)
+    return Layer("StridedSlice", "opset1", bounds, masks, specified)
 
 
 def tile(chance, sizes):
     repeats = [chance.choice([1, 1, 2, 3]) for _ in range(chance.randint(1, len(sizes) + 1))]
-    return Layer("Tile", "opset1", [repeats], said=lambda data: np.tile(data, repeats))
+    return Layer("Tile", "opset1", [repeats], specified=lambda data: np.tile(data, repeats))
 
 
 def block_order(chance):
@@ -200,26 +201,26 @@ def space_to_depth(chance, sizes):
     return Layer("SpaceToDepth", "opset1", [], {"block_size": chance.choice(blocks), "mode": block_order(chance)})
 
 
-def dividing(chance, sizes):
+def equal_parts(chance, sizes):
     """An axis and a number of equal parts, or None."""
     found = [(axis, parts) for axis, size in enumerate(sizes) for parts in range(2, size + 1) if size % parts == 0]
     return chance.choice(found) if found else None
 
 
 def shuffle_channels(chance, sizes):
-    found = dividing(chance, sizes)
+    found = equal_parts(chance, sizes)
     if not found or len(sizes) > 4:
         return None
     axis, group = found
-    return Layer("ShuffleChannels", "opset1", [], {"axis": called(chance, axis, len(sizes)), "group": group})
+    return Layer("ShuffleChannels", "opset1", [], {"axis": axis_number(chance, axis, len(sizes)), "group": group})
 
 
 def split(chance, sizes):
-    found = dividing(chance, sizes)
+    found = equal_parts(chance, sizes)
     if not found:
         return None
     axis, parts = found
-    return Layer("Split", "opset1", [called(chance, axis, len(sizes))], {"num_splits": parts})
+    return Layer("Split", "opset1", [axis_number(chance, axis, len(sizes))], {"num_splits": parts})
 
 
 def variadic_split(chance, sizes):
@@ -229,7 +230,7 @@ def variadic_split(chance, sizes):
     lengths = [end - begin for begin, end in zip(cuts, cuts[1:])]
     if chance.random() < 0.3:
         lengths[chance.randrange(count)] = -1
-    return Layer("VariadicSplit", "opset1", [called(chance, axis, len(sizes)), lengths])
+    return Layer("VariadicSplit", "opset1", [axis_number(chance, axis, len(sizes)), lengths])
 
 
 def pad(chance, sizes):
@@ -274,7 +275,7 @@ def batch_to_space(chance, sizes):
         batch //= block[axis]
     crops = [[0] + [chance.randint(0, size * side // 2) for size, side in zip(sizes[1:], block[1:])] for _ in range(2)]
 
-    def said(data):
+    def specified(data):
         split = data.reshape(*block[1:], -1, *sizes[1:])
         rank = len(sizes)
         order = [rank - 1, *(axis for at in range(rank - 1) for axis in (rank + at, at))]
@@ -282,7 +283,7 @@ def batch_to_space(chance, sizes):
         kept = (slice(begin, size - end) for size, begin, end in zip(spread.shape, *crops))
         return spread[tuple(kept)]
 
-    return Layer("BatchToSpace", "opset2", [block, *crops], said=said)
+    return Layer("BatchToSpace", "opset2", [block, *crops], specified=specified)
 
 
 def space_to_batch(chance, sizes):
@@ -293,14 +294,14 @@ def space_to_batch(chance, sizes):
     # Pads to whole blocks.
     ends = [0] + [-(size + begin) % side for size, begin, side in zip(sizes[1:], begins[1:], block[1:])]
 
-    def said(data):
+    def specified(data):
         padded = np.pad(data, list(zip(begins, ends)))
         parts = [(size // side, side) for size, side in zip(padded.shape[1:], block[1:])]
         split = padded.reshape(padded.shape[0], *(size for part in parts for size in part))
         order = [*range(2, split.ndim, 2), 0, *range(1, split.ndim, 2)]
         return split.transpose(order).reshape(-1, *(part[0] for part in parts))
 
-    return Layer("SpaceToBatch", "opset2", [block, begins, ends], said=said)
+    return Layer("SpaceToBatch", "opset2", [block, begins, ends], specified=specified)
 
 
 def shape_of(chance, sizes):
@@ -310,7 +311,7 @@ def shape_of(chance, sizes):
 
 
 def identity(chance, sizes):
-    return Layer("Identity", "opset16", said=lambda data: data)
+    return Layer("Identity", "opset16", specified=lambda data: data)
 
 
 # The formulas of the specification's own program.
@@ -369,15 +370,15 @@ def interpolate(chance, sizes):
     if chance.random() < 0.3:
         attributes["pads_begin"] = [0, 0] + [chance.randint(0, 2) for _ in sizes[2:]]
         attributes["pads_end"] = [0, 0] + [chance.randint(0, 2) for _ in sizes[2:]]
-    by, scales, reckoned = to, np.ones(len(axes), np.float32), [None] * len(axes)
+    by, scales, known_scales = to, np.ones(len(axes), np.float32), [None] * len(axes)
     if chance.random() < 0.5:
         attributes["shape_calculation_mode"] = "scales"
-        reckoned = [chance.choice([0.5, 1.5, 2.0, 3.0, 0.75, 1.25]) for _ in axes]
-        by = scales = np.array(reckoned, np.float32)
+        known_scales = [chance.choice([0.5, 1.5, 2.0, 3.0, 0.75, 1.25]) for _ in axes]
+        by = scales = np.array(known_scales, np.float32)
     attributes["mode"] = "nearest"
     version, inputs = chance.choice([("opset4", [to, scales]), ("opset11", [by])])
-    said = lambda data: interpolated(data, axes, to, reckoned, attributes)
-    return Layer("Interpolate", version, [*inputs, axes], attributes, said)
+    specified = lambda data: interpolated(data, axes, to, known_scales, attributes)
+    return Layer("Interpolate", version, [*inputs, axes], attributes, specified)
 
 
 def interpolate_1(chance, axes, to):
@@ -385,9 +386,9 @@ def interpolate_1(chance, axes, to):
     axes = sorted(axes)
     attributes = {"axes": np.array(axes), "mode": "nearest", "align_corners": chance.random() < 0.5}
     mode = "align_corners" if attributes["align_corners"] else "asymmetric"
-    meant = {"coordinate_transformation_mode": mode, "nearest_mode": "simple"}
-    said = lambda data: interpolated(data, axes, to, [None] * len(axes), meant)
-    return Layer("Interpolate", "opset1", [to], attributes, said)
+    equivalent = {"coordinate_transformation_mode": mode, "nearest_mode": "simple"}
+    specified = lambda data: interpolated(data, axes, to, [None] * len(axes), equivalent)
+    return Layer("Interpolate", "opset1", [to], attributes, specified)
 
 
 def more_sizes(chance, least, most):
@@ -414,28 +415,28 @@ def gather(chance, sizes):
     shape = [*sizes[:batch], *more_sizes(chance, 0, 2)]
     indices = some_indices(chance, sizes[axis], shape, version == "opset8")
     if version == "opset8" and chance.random() < 0.3:
-        # These read zeros.
+        # An index that is out of range reads zeros.
         indices.flat[0] = chance.choice([sizes[axis], -sizes[axis] - 1, 1000])
     attributes = {}
     if version != "opset1":
         attributes = {"batch_dims": batch - len(shape) if shape[batch:] and chance.random() < 0.3 else batch}
     outside = (indices < -sizes[axis]) | (indices >= sizes[axis])
 
-    def said(data):
+    def specified(data):
         result = np.empty([*sizes[:axis], *shape[batch:], *sizes[axis + 1 :]], data.dtype)
         for position in np.ndindex(*sizes[:batch]):
             result[position] = data[position].take(np.where(outside, 0, indices)[position], axis - batch)
             result[(*position, *(slice(None),) * (axis - batch), outside[position])] = 0
         return result
 
-    return Layer("Gather", version, [indices, called(chance, axis, len(sizes))], attributes, said)
+    return Layer("Gather", version, [indices, axis_number(chance, axis, len(sizes))], attributes, specified)
 
 
 def gather_elements(chance, sizes):
     axis = chance.randrange(len(sizes))
     shape = [*sizes[:axis], chance.randint(1, 9), *sizes[axis + 1 :]]
     indices = some_indices(chance, sizes[axis], shape)
-    return Layer("GatherElements", "opset6", [indices], {"axis": called(chance, axis, len(sizes))})
+    return Layer("GatherElements", "opset6", [indices], {"axis": axis_number(chance, axis, len(sizes))})
 
 
 def gather_nd(chance, sizes):
@@ -454,14 +455,14 @@ def scatter_elements(chance, sizes):
     shape = [chance.randint(1, size) for size in sizes]
     indices, new = some_indices(chance, sizes[axis], shape, version == "opset12"), elements(shape)
 
-    def said(data):
+    def specified(data):
         data = data.copy()
         for position in np.ndindex(*shape):
             data[(*position[:axis], indices[position], *position[axis + 1 :])] = new[position]
         return data
 
-    inputs = [indices, new, called(chance, axis, len(sizes))]
-    return Layer("ScatterElementsUpdate", version, inputs, attributes, said)
+    inputs = [indices, new, axis_number(chance, axis, len(sizes))]
+    return Layer("ScatterElementsUpdate", version, inputs, attributes, specified)
 
 
 def scatter_nd(chance, sizes):
@@ -471,13 +472,13 @@ def scatter_nd(chance, sizes):
     indices = many_indices(chance, sizes[:together], shape, version == "opset15")
     new = elements([*shape, *sizes[together:]])
 
-    def said(data):
+    def specified(data):
         data = data.copy()
         for position in np.ndindex(*shape):
             data[tuple(indices[position])] = new[position]
         return data
 
-    return Layer("ScatterNDUpdate", version, [indices, new], attributes, said)
+    return Layer("ScatterNDUpdate", version, [indices, new], attributes, specified)
 
 
 def scatter_update(chance, sizes):
@@ -487,13 +488,13 @@ def scatter_update(chance, sizes):
     indices = some_indices(chance, sizes[axis], shape, False)
     new = elements([*sizes[:axis], *shape, *sizes[axis + 1 :]])
 
-    def said(data):
+    def specified(data):
         data = data.copy()
         for position in np.ndindex(*shape):
             data[(slice(None),) * axis + (indices[position],)] = new[(slice(None),) * axis + position]
         return data
 
-    return Layer("ScatterUpdate", "opset3", [indices, new, called(chance, axis, len(sizes))], said=said)
+    return Layer("ScatterUpdate", "opset3", [indices, new, axis_number(chance, axis, len(sizes))], specified=specified)
 
 
 def slice_scatter(chance, sizes):
@@ -507,16 +508,16 @@ def slice_scatter(chance, sizes):
         cut[axis] = part(sizes[axis], *bounds)
     new = elements(np.empty(sizes)[tuple(cut)].shape)
     if new.size == 0:
-        # OpenVINO has no empty constants.
+        # OpenVINO does not support empty constants.
         return None
 
-    def said(data):
+    def specified(data):
         data = data.copy()
         data[tuple(cut)] = new
         return data
 
-    named = [] if by_order else [[called(chance, axis, len(sizes)) for axis in axes]]
-    return Layer("SliceScatter", "opset15", [new, *lists, *named], said=said)
+    named = [] if by_order else [[axis_number(chance, axis, len(sizes)) for axis in axes]]
+    return Layer("SliceScatter", "opset15", [new, *lists, *named], specified=specified)
 
 
 def extract_image_patches(chance, sizes):
@@ -528,7 +529,7 @@ def extract_image_patches(chance, sizes):
     return Layer("ExtractImagePatches", "opset3", [], attributes)
 
 
-# Each makes a layer for a tensor of these sizes, or returns None.
+# Each function returns a layer for a tensor of the given sizes, or None.
 LAYERS = [
     *(transpose, roll, reverse, reverse_sequence, reshape, squeeze, unsqueeze, slice_of, strided_slice, tile),
     *(depth_to_space, space_to_depth, shuffle_channels, split, variadic_split, pad, broadcast, batch_to_space),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-Runs the tests of movement operators, also with each other opset version that accepts the same model, and those of
-arithmetic, also in loops, with constants instead of inputs. Then it compares exported PyTorch modules (with_torch.py),
+Tests of movement operators also run with each other opset version that accepts the same model. Tests of arithmetic,
+also in loops, run with constants instead of inputs. Then this script compares exported PyTorch modules (with_torch.py),
 random resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
@@ -30,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Tests of models of these operators only.
+# Tests run if their models consist of these operators only.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -38,18 +38,18 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of these get constants instead of inputs, because arithmetic needs known values.
+# Tests of these operators get constants instead of inputs, because arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of these, if the bodies consist of the operators above.
+# Tests of these operators run if the bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse arithmetic: types smaller than a byte, strings, and results out of range.
-NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
+NOT_COMPUTED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
 
 # Tests that must be refused, with a part of the message.
 REFUSED = {
@@ -81,8 +81,8 @@ NEUTRAL = {
 SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
 
 
-def saved(path, array):
-    """Types that .npy does not have are saved as their bits."""
+def save(path, array):
+    """Saves an array. Elements of types that .npy does not have are saved as their bits."""
     array = np.asarray(array)
     if array.dtype.kind == "V" or array.dtype.num >= 256:
         array = array.view(f"u{array.dtype.itemsize}")
@@ -91,7 +91,7 @@ def saved(path, array):
     np.save(path, array)
 
 
-def ran(program, model, inputs):
+def run_model(program, model, inputs):
     """Returns the outputs by name, or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -99,7 +99,7 @@ def ran(program, model, inputs):
         arguments = []
         for info, array in zip(model.graph.input, inputs, strict=True):
             if info.type.HasField("tensor_type"):
-                saved(folder / f"in{len(arguments)}.npy", array)
+                save(folder / f"in{len(arguments)}.npy", array)
                 arguments += ["--input", f"{info.name}={folder}/in{len(arguments)}.npy"]
         out = folder / "out"
         command = [program, "run", str(folder / "model.onnx"), "--out-dir", str(out), *arguments, "--quiet", "--verify"]
@@ -119,19 +119,19 @@ def difference(model, found, expected):
         own, array = found[info.name], np.asarray(array)
         if array.dtype.kind == "O":
             array = array.astype(str)
-        alike = own.shape == array.shape and own.dtype.itemsize == array.dtype.itemsize
-        if not alike or own.tobytes() != array.tobytes():
+        equal = own.shape == array.shape and own.dtype.itemsize == array.dtype.itemsize
+        if not equal or own.tobytes() != array.tobytes():
             found, due = (f"{each.dtype} {each.shape} {each.tolist()}" for each in (own, array))
             return f"{info.name} is {found}, not {due}"
     return None
 
 
-def refusal_due(name):
+def expected_refusal(name):
     """Returns a part of the message, if the test must be refused."""
     return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
 
 
-def forms(model):
+def opset_variants(model):
     """Returns the model, and for a single operator, the model with each other opset version that accepts it."""
     (opset,) = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     yield opset, model
@@ -167,10 +167,10 @@ def forms(model):
 def check_test(program, test):
     """Returns whether the test passed or was refused, the number of other opsets, and what went wrong."""
     counts, wrong = Counter(), []
-    due = refusal_due(test.name)
-    for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
+    due = expected_refusal(test.name)
+    for (opset, model), (inputs, expected) in itertools.product(opset_variants(test.model), test.data_sets):
         is_first = model is test.model
-        found, refusal = ran(program, model, inputs)
+        found, refusal = run_model(program, model, inputs)
         if due:
             if refusal is None or due not in refusal:
                 wrong.append(f"{test.name}, opset {opset}: refused by {due!r}, got {refusal}")
@@ -215,10 +215,10 @@ def check_arithmetic(program, test):
         model = with_constants(test.model, inputs)
         if model is None:
             continue
-        found, refusal = ran(program, model, [])
+        found, refusal = run_model(program, model, [])
         if refusal:
             counts["refused"] += 1
-            if not any(says in refusal for says in NOT_RECKONED):
+            if not any(says in refusal for says in NOT_COMPUTED):
                 wrong.append(f"{test.name}: {refusal}")
             continue
         problem = difference(model, found, expected)
@@ -239,7 +239,7 @@ def check_module(program, name, model):
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
     infos = [info.name for info in model.graph.input]
     expected = ReferenceEvaluator(model).run(None, dict(zip(infos, inputs, strict=True)))
-    found, refusal = ran(program, model, inputs)
+    found, refusal = run_model(program, model, inputs)
     problem = refusal or difference(model, found, expected)
     return f"{name}: {problem}" if problem else ""
 
@@ -264,8 +264,8 @@ def some_resize(chance):
         begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
         inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
         attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
-    # With scales, the reference deviates in these modes: it ignores that the part makes the output smaller, and
-    # compares the output size with 1 before rounding it down.
+    # In these modes, the reference deviates if scales are given: it ignores that the part makes the output smaller,
+    # and compares the output size with 1 before rounding it down.
     only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
     if chance.random() < 0.5 or only_sizes:
         names[3] = "sizes"
@@ -296,7 +296,7 @@ class Coordinates:
         self.made.append(found[0])
         return found
 
-    def is_accident(self, mode):
+    def is_inexact(self, mode):
         """Whether this has happened since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
@@ -318,9 +318,9 @@ def check_resize(program, chance, coordinates):
         expected = ReferenceEvaluator(model).run(None, inputs)
     except (ValueError, IndexError, TypeError, ZeroDivisionError, UnboundLocalError):
         return 0
-    if coordinates.is_accident(attributes["nearest_mode"]):
+    if coordinates.is_inexact(attributes["nearest_mode"]):
         return 0
-    found, refusal = ran(program, model, list(inputs.values()))
+    found, refusal = run_model(program, model, list(inputs.values()))
     problem = refusal or difference(model, found, expected)
     if problem:
         sys.exit(f"{attributes} of {inputs}: {problem}")
@@ -329,7 +329,7 @@ def check_resize(program, chance, coordinates):
 
 def check_loop(program, make, chance):
     model, inputs, expected = make(chance)
-    found, refusal = ran(program, model, list(inputs.values()))
+    found, refusal = run_model(program, model, list(inputs.values()))
     problem = refusal or difference(model, found, expected)
     return f"{make.__name__} of {inputs}: {problem}\n{onnx.printer.to_text(model)}" if problem else ""
 
@@ -368,22 +368,22 @@ def main():
         wrong += problems
         if arguments.verbose:
             print(test.name, "wrong" if problems else dict(own))
-    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    print(f"ONNX {onnx.__version__}, {len(tests)} tests: {said}")
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"ONNX {onnx.__version__}, {len(tests)} tests: {summary}")
     unused = [pattern for pattern in REFUSED if not any(Path(test.name).match(pattern) for test in tests)]
     wrong += [f"no test is called {pattern}" for pattern in unused]
     if wrong:
         sys.exit("\n".join(wrong))
-    reckoned = [test for test in every if (operators(test) and operators(test) <= ARITHMETIC) or has_loop(test)]
-    if sum(map(has_loop, reckoned)) < 5:
+    arithmetic = [test for test in every if (operators(test) and operators(test) <= ARITHMETIC) or has_loop(test)]
+    if sum(map(has_loop, arithmetic)) < 5:
         sys.exit("tests of loops are missing")
     counts = Counter()
     with ThreadPoolExecutor() as pool:
-        for own, problems in pool.map(lambda test: check_arithmetic(program, test), reckoned):
+        for own, problems in pool.map(lambda test: check_arithmetic(program, test), arithmetic):
             counts += own
             wrong += problems
-    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    print(f"{len(reckoned)} tests of arithmetic on constants: {said}")
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"{len(arithmetic)} tests of arithmetic on constants: {summary}")
     if wrong:
         sys.exit("\n".join(wrong))
     with zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip")) as archive:
@@ -394,17 +394,17 @@ def main():
     if wrong or len(modules) < 210:
         sys.exit("\n".join(wrong) or "modules are missing")
     chance, coordinates = random.Random(arguments.seed), Coordinates()
-    alike = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))
-    if alike < arguments.count // 2:
-        sys.exit(f"the reference made only {alike} of {arguments.count} resizes")
-    print(f"{alike} resizes are those of the reference")
+    equal = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))
+    if equal < arguments.count // 2:
+        sys.exit(f"the reference made only {equal} of {arguments.count} resizes")
+    print(f"{equal} resizes equal the reference's")
     for make in (onnx_loops.some_loop, onnx_loops.some_scan):
         seeds = range(arguments.seed, arguments.seed + arguments.count)
         with ThreadPoolExecutor() as pool:
             wrong = [each for each in pool.map(lambda seed: check_loop(program, make, random.Random(seed)), seeds) if each]
         if wrong:
             sys.exit("\n".join(wrong))
-        print(f"{arguments.count} models of {make.__name__} are those of the reference")
+        print(f"{arguments.count} models of {make.__name__} equal the reference")
 
 
 if __name__ == "__main__":

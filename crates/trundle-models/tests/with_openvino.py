@@ -43,7 +43,7 @@ def create(name, version, inputs, attributes):
 
 
 def of_type(entries, element):
-    """`entries` as elements of a type."""
+    """Returns `entries` as elements of a type."""
     numbers = np.asarray(entries)
     return opset1.constant(numbers % NUMBERS[element.get_type_name()], dtype=element)
 
@@ -89,7 +89,7 @@ class Model:
         for read in self.reading_order():
             sizes = list(self.tensors[read].get_shape())
             layer, reads = (makes(self.chance, sizes), [read]) if makes else self.concat(read)
-            if layer and self.takes(layer, reads):
+            if layer and self.try_add(layer, reads):
                 return
 
     def reading_order(self):
@@ -112,12 +112,12 @@ class Model:
         self.chance.shuffle(reads)
         return Layer("Concat", "opset1", [], {"axis": axis}), reads
 
-    def takes(self, layer, reads):
+    def try_add(self, layer, reads):
         """Adds a layer, unless its output is empty or too large, or OpenVINO refuses it."""
         before = len(self.lists)
         layer.index_type = self.chance.choice([np.int32, np.int64])
         try:
-            made = self.made(layer, [self.tensors[at] for at in reads], self.kept).outputs()
+            made = self.made(layer, [self.tensors[at] for at in reads], self.keep_list).outputs()
         except RuntimeError:
             made = []
         sizes = [list(output.get_shape()) for output in made]
@@ -129,7 +129,7 @@ class Model:
         return True
 
     def made(self, layer, tensors, listed):
-        """`listed` creates the lists of the layer."""
+        """Builds the nodes of a layer. `listed` creates its lists."""
         element = tensors[0].get_element_type()
         nodes = []
         for entries in layer.inputs:
@@ -141,20 +141,20 @@ class Model:
                 nodes.append(listed(np.array(entries, layer.index_type), None))
         return create(layer.name, layer.version, [*tensors, *nodes], layer.attributes)
 
-    def kept(self, entries, element):
+    def keep_list(self, entries, element):
         self.lists.append(entries)
         return constant(entries, element)
 
     def form(self, entries):
-        """Most lists are constants."""
+        """Picks the form of a list. Most lists are constants."""
         if self.chance.random() < 0.7:
             return constant
         steps = np.unique(np.diff(entries)) if entries.ndim == 1 else []
-        forms = [given]
+        forms = [as_parameter]
         if not isinstance(entries, Elements) and entries.ndim == 1:
-            forms += [in_parts, turned]
-            forms += [ranged] if len(steps) == 1 and steps[0] and abs(entries).max() < 2**20 else []
-            forms += [of_shape] * 3 if set(entries) <= set(self.inputs[0][0]) else []
+            forms += [as_concat, as_reverse]
+            forms += [as_range] if len(steps) == 1 and steps[0] and abs(entries).max() < 2**20 else []
+            forms += [from_shape] * 3 if set(entries) <= set(self.inputs[0][0]) else []
         return self.chance.choice(forms)
 
     def chosen_results(self):
@@ -163,9 +163,9 @@ class Model:
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
-    def built(self, by_texts=False, plain=True):
-        """Builds the model, with lists as constants or in their forms, and the input data. With `by_texts`, layers with
-        a specified result become gathers of its elements."""
+    def built(self, by_specification=False, plain=True):
+        """Builds the model, with lists as constants or in their forms, and the input data. With `by_specification`,
+        layers with a specified result become gathers of its elements."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]
@@ -183,8 +183,8 @@ class Model:
         for layer, reads in self.layers:
             taken = [tensors[at] for at in reads]
             made = self.made(layer, taken, listed)
-            if by_texts and layer.said:
-                made = as_said(layer, taken[0])
+            if by_specification and layer.specified:
+                made = as_specified(layer, taken[0])
             tensors += made.outputs()
         return ov.Model([opset1.result(tensors[at]) for at in self.results], parameters, "model"), data
 
@@ -194,45 +194,45 @@ class Model:
         return f"{self.inputs}: {layers}"
 
 
-# The forms of a list. Each also gets the first input's Parameter.
+# The forms of a list. The last argument is the Parameter of the first input.
 
 
 def constant(entries, element, _=None):
     return of_type(entries, element) if element else opset1.constant(entries)
 
 
-def given(entries, element, _):
+def as_parameter(entries, element, _):
     return opset1.parameter(entries.shape, element or entries.dtype)
 
 
-def in_parts(entries, _, __):
+def as_concat(entries, _, __):
     at = len(entries) // 2
     parts = [part for part in (entries[:at], entries[at:]) if len(part)]
     return create("Concat", "opset1", [constant(part, None) for part in parts], {"axis": 0})
 
 
-def turned(entries, _, __):
+def as_reverse(entries, _, __):
     lists = [constant(entries[::-1].copy(), None), constant(np.array([0]), None)]
     return create("Reverse", "opset1", lists, {"mode": "index"})
 
 
-def ranged(entries, _, __):
+def as_range(entries, _, __):
     step = entries[1] - entries[0]
     ends = [constant(each, None) for each in (entries[0], entries[-1] + step, step)]
     return create("Range", "opset4", ends, {"output_type": Type(entries.dtype).get_type_name()})
 
 
-def of_shape(entries, _, parameter):
+def from_shape(entries, _, parameter):
     sizes = list(parameter.get_output_shape(0))
     shape = create("ShapeOf", "opset3", [parameter], {"output_type": Type(entries.dtype).get_type_name()})
     places = np.array([sizes.index(entry) for entry in entries])
     return create("Gather", "opset8", [shape, constant(places, None), constant(np.array(0), None)], {"batch_dims": 0})
 
 
-def as_said(layer, tensor):
-    """A gather from the elements of the tensor, followed by `elements`."""
+def as_specified(layer, tensor):
+    """Returns a gather of the specified result from a table: first the numbers of `elements`, then the tensor."""
     sizes, known = tuple(tensor.get_shape()), 128
-    named = layer.said(np.arange(math.prod(sizes)).reshape(sizes) + known)
+    named = layer.specified(np.arange(math.prod(sizes)).reshape(sizes) + known)
     flat = create("Reshape", "opset1", [tensor, constant(np.array([-1]), None)], {"special_zero": False})
     table = create("Concat", "opset1", [of_type(np.arange(known), tensor.get_element_type()), flat], {"axis": 0})
     return create("Gather", "opset8", [table, constant(named, None), constant(np.array(0), None)], {"batch_dims": 0})
@@ -298,8 +298,8 @@ def difference(found, expected):
     return ""
 
 
-def in_its_forms(model):
-    """Lists are in their forms, unless OpenVINO infers wrong sizes for these."""
+def built_with_forms(model):
+    """Builds the model with all lists in their forms; as constants, if OpenVINO infers wrong sizes for the forms."""
     try:
         return model.built(plain=False)
     except RuntimeError:
@@ -307,29 +307,29 @@ def in_its_forms(model):
 
 
 def check(program, seed, layers):
-    """Returns what is to be counted, and what went wrong, if anything."""
-    core, model, counts = the_core(), Model(seed, layers), Counter()
+    """Returns counts of the outcome, and the problem; an empty text if there is none."""
+    core, model, counts = cached_core(), Model(seed, layers), Counter()
     kinds = [str(layer) for layer, _ in model.layers]
-    expected = by_openvino(core, *model.built(by_texts=True))
+    expected = by_openvino(core, *model.built(by_specification=True))
     if isinstance(expected, str):
         counts["refused by OpenVINO"] += 1
         print(f"seed {seed}: OpenVINO refuses {', '.join(kinds)}: {expected[:150]}")
         return counts, ""
     folder = Path(tempfile.mkdtemp(prefix=f"openvino-{seed}-"))
-    wrong = difference(by_program(program, *in_its_forms(model), folder), expected)
+    wrong = difference(by_program(program, *built_with_forms(model), folder), expected)
     if wrong:
         return counts, f"seed {seed}, {folder}: {wrong}\n  {model}"
     shutil.rmtree(folder)
     counts.update(set(kinds))
-    counts["models alike"] += 1
-    named = any(layer.said for layer, _ in model.layers)
+    counts["equal"] += 1
+    named = any(layer.specified for layer, _ in model.layers)
     # OpenVINO sometimes writes beyond packed elements.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
     own = by_openvino(core, *model.built()) if named and not packed else expected
     if isinstance(own, str):
-        counts["as the specification says, and refused by OpenVINO"] += 1
+        counts["equal to the specification, and refused by OpenVINO"] += 1
     elif difference(own, expected):
-        counts["as the specification says, and not OpenVINO"] += 1
+        counts["equal to the specification, but not to OpenVINO"] += 1
     return counts, ""
 
 
@@ -339,7 +339,7 @@ def check_arithmetic(program, count):
     for kind in KINDS:
         for _ in range(count):
             model = some_model(kind, chance)
-            expected = by_openvino(the_core(), model, [])
+            expected = by_openvino(cached_core(), model, [])
             if isinstance(expected, str):
                 wrong.append(f"OpenVINO refuses {kind}: {expected[:150]}")
                 continue
@@ -353,7 +353,7 @@ def check_arithmetic(program, count):
 
 
 @functools.cache
-def the_core():
+def cached_core():
     core = ov.Core()
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
     return core
@@ -363,7 +363,7 @@ def main():
     parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("program", type=Path)
     parser.add_argument("--count", type=int, default=100, help="how many models")
-    parser.add_argument("--seed", type=int, default=0, help="of the first one; each later one has the next")
+    parser.add_argument("--seed", type=int, default=0, help="of the first model; each later model has the next seed")
     parser.add_argument("--layers", type=int, default=8, help="how many layers a model has at most")
     arguments = parser.parse_args()
     counts, wrong = Counter(), []
@@ -381,7 +381,7 @@ def main():
     print(f"OpenVINO {ov.__version__}: {dict(sorted(counts.items()))}")
     each = math.ceil(arguments.count / 60)
     problems = check_arithmetic(program, each)
-    print(f"{len(KINDS) * each - len(problems)} of {len(KINDS) * each} layers reckon alike")
+    print(f"{len(KINDS) * each - len(problems)} of {len(KINDS) * each} arithmetic layers are equal")
     wrong += problems
     if wrong:
         sys.exit("\n".join(wrong))

@@ -351,20 +351,20 @@ def check(program, name, exporter, is_open, archive):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return "refused", done.stderr.strip()
-        said = json.loads(done.stdout)
-        found = [np.load(output["file"]) for output in said["outputs"]]
+        details = json.loads(done.stdout)
+        found = [np.load(output["file"]) for output in details["outputs"]]
     for own, due in zip(found, expected, strict=True):
         due = due.detach().numpy()
         if own.shape != due.shape or own.tobytes() != np.ascontiguousarray(due).tobytes():
             return "wrong", f"{own.shape}, not {due.shape}"
-    return "passed", (said["passes"], len(found))
+    return "passed", (details["passes"], len(found))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("--verbose", action="store_true", help="name every module")
-    parser.add_argument("--save", action="store_true", help="keep the models beside this file")
+    parser.add_argument("--save", action="store_true", help="write the models to a file next to this one")
     arguments = parser.parse_args()
     archive = zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip"), "w") if arguments.save else None
     warnings.filterwarnings("ignore")
@@ -374,15 +374,15 @@ def main():
         sizes = "sizes left open" if is_open else "fixed sizes"
         modules = MODULES | LOOPS[exporter]
         for name in modules:
-            became, said = check(program, name, exporter, is_open, archive)
+            became, details = check(program, name, exporter, is_open, archive)
             if arguments.verbose:
-                print(f"{name}: {became} {said}")
+                print(f"{name}: {became} {details}")
             counts[became] += 1
             if became in ("refused", "wrong"):
-                problems.append(f"{name}, {exporter}, {sizes}: {became}: {said}")
+                problems.append(f"{name}, {exporter}, {sizes}: {became}: {details}")
             if became == "passed":
-                passes, outputs = said
-                counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
+                passes, outputs = details
+                counts["in one pass per output" if passes <= outputs else "in more passes"] += 1
         print(f"{exporter}, {sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
         if counts["passed"] < len(modules) - 5:
             problems.append(f"{counts['not exported']} modules are not exported")

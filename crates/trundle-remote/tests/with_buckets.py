@@ -5,10 +5,10 @@
     npm install azurite
     crates/trundle-remote/tests/with_buckets.py target/release/trundle --count 40 --azurite node_modules/.bin/azurite-blob
 
-A proxy between the program and the server answers 500 or 503, cuts bodies off, hangs up, or delays answers. The server
-of S3 is moto, and that of Azure is Azurite. No emulator has the XML interface of Google Cloud Storage, which is similar
-to that of S3, so the proxy translates its headers for moto. The providers' Python clients copy the program's output
-into a folder, where zarr-python reads it.
+A proxy between the program and the server answers 500 or 503, cuts bodies off, hangs up, or delays answers. moto
+emulates S3, and Azurite emulates Azure. No emulator has the XML interface of Google Cloud Storage. It is similar to
+S3's, so the proxy translates its headers for moto. The providers' Python clients copy the program's output into a
+folder, where zarr-python reads it.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class Proxy(BaseHTTPRequestHandler):
         path, mark, query = self.path.partition("?")
         if Proxy.translated:
             path = quote(unquote(path))
-            # moto wants to know who sends the request, but does not check the signature.
+            # moto requires credentials, but does not check the signature.
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
             who = "Credential=key/20240101/us-east-1/s3/aws4_request"
             headers["Authorization"] = f"AWS4-HMAC-SHA256 {who}, SignedHeaders=host, Signature=0"
@@ -86,7 +86,7 @@ class Proxy(BaseHTTPRequestHandler):
         content = got.read()
         connection.close()
         if kind == "hang up":
-            # The server has already done what was requested.
+            # The server has already handled the request.
             self.close_connection = True
             return None
         if kind == "late":
@@ -122,7 +122,7 @@ class Proxy(BaseHTTPRequestHandler):
 
 
 class Amazon:
-    """The buckets of moto, also under the names of Google's."""
+    """The buckets of moto. They stand for Google's buckets, too."""
 
     def __init__(self, port):
         self.client = boto3.client(
@@ -254,13 +254,13 @@ def random_stores(workdir, chance, count):
         workdir.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
         written = workdir.download(f"out/{number}.zarr")
         if written[...].dtype != expected.dtype.newbyteorder("<") or not np.array_equal(written[...], expected):
-            sys.exit(f"{chain} of {local} is not what numpy makes of it")
+            sys.exit(f"{chain} of {local} does not give numpy's result")
         left = [key for key in workdir.keys(f"out/{number}.zarr") if "trundle" in key]
         if left:
             sys.exit(f"{target}: {left} is left")
 
 
-def appended(workdir, chance, kills):
+def check_appends(workdir, chance, kills):
     """Append to stores, also with runs that are killed: the array is always the old or the new one."""
     refused, begun, finished = 0, 0, 0
     for number in range(kills):
@@ -302,7 +302,7 @@ def appended(workdir, chance, kills):
         array[: len(array) - rows[0]] = array[rows[0] :]
         workdir.run("convert", "new.npy", "-o", url, "--region", f"0=0:{rows[1]}")
         assert np.array_equal(workdir.download(local.name)[...], array)
-    print(f"appends that were killed: {refused} before they began, {begun} meanwhile, {finished} too late")
+    print(f"killed appends: {refused} before they began, {begun} while they ran, {finished} after they had finished")
 
 
 def groups(workdir):
@@ -350,7 +350,7 @@ def copies(workdir):
     assert len(workdir.keys("g2.zarr/")) == 5
 
 
-def stored(workdir):
+def check_undecoded(workdir):
     """Check that chunks which cannot be decoded are copied, but not if they exceed the memory."""
     root = zarr.open_group(str(workdir.folder / "s.zarr"), mode="w")
     root.create_array("v", shape=(4,), chunks=(2,), dtype="u1")[...] = np.arange(4)
@@ -439,7 +439,7 @@ def unfinished(workdir):
     assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
 
-    def begun_and_stopped(number):
+    def start_and_stop(number):
         process = workdir.start(*flip)
         while len(workdir.keys("many.zarr")) < 20:
             assert process.poll() is None, process.stderr.read()
@@ -447,9 +447,9 @@ def unfinished(workdir):
         process.send_signal(number)
         assert process.wait() == -number, process.returncode
 
-    begun_and_stopped(signal.SIGINT)
+    start_and_stop(signal.SIGINT)
     assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
-    begun_and_stopped(signal.SIGKILL)
+    start_and_stop(signal.SIGKILL)
     text = workdir.run("clean", target)
     assert f"{target}: unfinished or still being written (a bucket cannot tell)" in text, text
     assert workdir.keys("many.zarr")
@@ -457,7 +457,7 @@ def unfinished(workdir):
     assert " removed" in text and workdir.keys("many.zarr") == [], text
     text = workdir.run("clean", target)
     assert "nothing to clean" in text, text
-    begun_and_stopped(signal.SIGKILL)
+    start_and_stop(signal.SIGKILL)
     left = workdir.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # This chunk of another job must not appear in the new store.
@@ -499,14 +499,14 @@ def tasks(workdir, chance, kills):
         workdir.run("finish", plan.name)
         assert np.array_equal(workdir.download(f"tasks{number}.zarr")[...], expected)
         assert not [key for key in workdir.keys(f"tasks{number}.zarr") if "trundle" in key]
-        # A task that runs after the job was finished does no harm.
+        # A task that runs after the job was finished changes nothing.
         workdir.run("task", plan.name, "0")
         workdir.run("finish", plan.name)
-    print(f"{kills} stores by tasks that were killed")
+    print(f"{kills} stores written by tasks, with one process killed for each")
 
 
 def main():
-    # If a shell started the tests such that they ignore SIGINT, child processes would also ignore it.
+    # If a shell started the tests with SIGINT ignored, child processes would also ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -553,15 +553,15 @@ def main():
                 count = given.count if scheme == "s3" else max(2, given.count // 4)
                 random_stores(workdir, chance, count)
                 tasks(workdir, chance, given.kills or max(2, count // 8))
-                appended(workdir, chance, given.kills or max(4, count // 4))
+                check_appends(workdir, chance, given.kills or max(4, count // 4))
                 groups(workdir)
                 copies(workdir)
-                stored(workdir)
+                check_undecoded(workdir)
                 files(workdir, chance)
                 if scheme == "s3":
                     refusals(workdir)
                 unfinished(workdir)
-            print(f"{scheme}: of {Proxy.failures} requests that failed none mattered")
+            print(f"{scheme}: {Proxy.failures} requests failed, and no result was wrong")
     finally:
         server.stop()
         if azurite:

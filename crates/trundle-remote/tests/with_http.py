@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Test files and Zarr stores on HTTP servers, most of which are faulty.
+"""Test files and Zarr stores on HTTP servers. Most of the servers are faulty.
 
     pip install zarr==3.1.6 safetensors h5py
     crates/trundle-remote/tests/with_http.py target/release/trundle --count 40
 
-The first component of a path selects the behaviour of the server. Results are compared with those from local files.
+The first component of a path selects the behaviour of the server. Results are compared with results from local files.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
     requests = 0
     # The number of requests that used this server as a proxy.
     proxied = 0
-    # The number of endless answers that a client read to the end of what the server sends.
+    # The number of endless answers that a client read completely, until the server stopped sending.
     endless = 0
     changes_after = 0
     # The target of redirects.
@@ -217,7 +217,7 @@ def files(served):
 
 
 def formats(workdir, served, chance, count):
-    """Convert files of all formats from each server, and compare the outputs with those from local files."""
+    """Convert files of all formats from each server and from local files, and compare the outputs."""
     cases = [(*file, behaviour) for file in files(served) for behaviour in GOOD]
     for name, options, behaviour in cases if count >= len(cases) else chance.sample(cases, count):
         local, remote = workdir.folder / "local.safetensors", workdir.folder / "remote.safetensors"
@@ -231,7 +231,7 @@ def formats(workdir, served, chance, count):
 
 
 def movements(workdir, served, chance, count):
-    """Move tensors that are larger than the memory, some of them in numbered tasks."""
+    """Move tensors that are larger than the memory, sometimes in numbered tasks."""
     array = np.arange(3_000_000, dtype="u4").reshape(300, 100, 100)
     np.save(served / "large.npy", array)
     for _ in range(count):
@@ -392,7 +392,7 @@ def encrypted(workdir, served):
     try:
         subprocess.run(command, cwd=workdir.folder, check=True, capture_output=True)
     except FileNotFoundError:
-        print("skipped: without openssl, there is no certificate for a server")
+        print("skipped: encryption, because openssl is not installed")
         return
     server = Server(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

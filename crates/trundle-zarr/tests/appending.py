@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Append to random stores and replace random regions, and compare the stores with what zarr-python and xarray write.
+"""Append to random stores and replace random regions, and compare the stores with zarr-python's and xarray's results.
 
     pip install zarr==3.1.6 xarray==2026.9.0
     crates/trundle-zarr/tests/appending.py target/release/trundle --count 200 --kills 100
@@ -32,7 +32,7 @@ V3_CODECS = [
 
 
 def elements(chance, dtype, shape):
-    """Return a random array, in which the fill value 0 is frequent."""
+    """Return a random array that often contains the fill value 0."""
     many = chance.integers(0, 4 if chance.random() < 0.3 else 200, shape)
     if np.dtype(dtype).names:
         made = np.zeros(shape, dtype)
@@ -116,7 +116,7 @@ def compare(path, other, arrays, what):
             sys.exit(f"{what}: {name} is\n{group[name][...]}\nnot\n{values}")
 
 
-def one_case(program, folder, seed):
+def check_case(program, folder, seed):
     """Append to a random store, or replace a region of it."""
     chance = np.random.default_rng(seed)
     rank = int(chance.integers(1, 4))
@@ -137,49 +137,49 @@ def one_case(program, folder, seed):
     if chance.random() < 0.5:
         fixed = elements(chance, "f4", [3, 2])
         old["fixed"] = new["fixed"] = (fixed, ["p", "q"])
-    alls, news, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
-    store(chance, alls, int(chance.integers(2, 4)), old)
+    target, news, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
+    store(chance, target, int(chance.integers(2, 4)), old)
     store(chance, news, int(chance.integers(2, 4)), new)
-    shutil.copytree(alls, expected)
+    shutil.copytree(target, expected)
     group = zarr.open_group(expected, mode="r+", use_consolidated=False)
     arrays = {}
     for name, (values, axes) in old.items():
-        there = values.copy()
+        result = values.copy()
         if "time" in axes:
             at = axes.index("time")
             if not is_region:
                 shape = list(values.shape)
                 shape[at] += added
                 group[name].resize(tuple(shape))
-                there = np.concatenate([values, new[name][0]], axis=at)
+                result = np.concatenate([values, new[name][0]], axis=at)
             place = tuple(slice(begin, begin + added) if i == at else slice(None) for i in range(values.ndim))
-            there[place] = new[name][0]
+            result[place] = new[name][0]
             if added:
                 group[name][place] = new[name][0]
-        arrays[name] = there
+        arrays[name] = result
     metadata = documents(expected)
     version = 2 if ".zgroup" in metadata else 3
     if ".zmetadata" in metadata or "consolidated_metadata" in metadata.get("zarr.json", {}):
         zarr.consolidate_metadata(expected, zarr_format=version)
     where = ["--region", f"time={begin}:{begin + added}"] if is_region else ["--append", "time"]
     what = f"seed {seed}: {where} of {sizes}"
-    # xarray takes the fill value of version 2 as a mask, and that of version 3 not.
-    arguments = ["convert", news, "-o", alls, *where, "--quiet", "--ignore-attrs", "_FillValue"]
+    # xarray takes the fill value of version 2 as a mask, but not the fill value of version 3.
+    arguments = ["convert", news, "-o", target, *where, "--quiet", "--ignore-attrs", "_FillValue"]
     if chance.random() < 0.5:
         arguments += ["--verify"]
     if chance.random() < 0.3:
         arguments += ["--max-mem", "128M"]
-    code, said = run(program, *arguments)
+    code, stderr = run(program, *arguments)
     if code != 0:
-        sys.exit(f"{what}: exit code {code}: {said}")
-    compare(alls, expected, arrays, what)
+        sys.exit(f"{what}: exit code {code}: {stderr}")
+    compare(target, expected, arrays, what)
     left = [entry.name for entry in folder.iterdir() if entry.name.startswith(".trundle")]
     if left:
         sys.exit(f"{what}: left {left}")
 
 
-def beside_xarray(program, folder, version, consolidated):
-    """Append to a data set and replace a region as xarray does."""
+def check_xarray(program, folder, version, consolidated):
+    """Append to a data set and replace a region, and compare the results with xarray's."""
     def data_set(begin, end):
         chance = np.random.default_rng(begin)
         lat, time = np.linspace(-40, 40, 9), np.datetime64("2020-01-01", "ns") + np.arange(begin, end) * np.timedelta64(1, "D")
@@ -192,18 +192,18 @@ def beside_xarray(program, folder, version, consolidated):
 
     encoding = {"t2m": {"chunks": (4, 3, 5)}, "time": {"chunks": (4,), "units": "days since 2020-01-01", "dtype": "i8"}}
     units = {"time": encoding["time"]}
-    alls, new, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
+    target, new, expected = folder / "all.zarr", folder / "new.zarr", folder / "expected.zarr"
     options = {"zarr_format": version, "consolidated": consolidated}
-    data_set(0, 10).to_zarr(alls, encoding=encoding, **options)
-    shutil.copytree(alls, expected)
+    data_set(0, 10).to_zarr(target, encoding=encoding, **options)
+    shutil.copytree(target, expected)
     data_set(10, 17).to_zarr(new, encoding=units, **options)
     data_set(10, 17).to_zarr(expected, append_dim="time", **options)
     parts = [["--append", "time"], ["--region", "time=2:9"]]
     for where in parts:
-        code, said = run(program, "convert", new, "-o", alls, *where, "--quiet")
+        code, stderr = run(program, "convert", new, "-o", target, *where, "--quiet")
         if code != 0:
-            sys.exit(f"xarray, version {version}, {where}: {said}")
-        one, other = (xr.open_zarr(path, consolidated=consolidated).load() for path in (alls, expected))
+            sys.exit(f"xarray, version {version}, {where}: {stderr}")
+        one, other = (xr.open_zarr(path, consolidated=consolidated).load() for path in (target, expected))
         other.attrs = data_set(0, 10).attrs
         if not one.identical(other):
             sys.exit(f"xarray, version {version}, {where}: the program made\n{one}\nand xarray\n{other}")
@@ -212,10 +212,10 @@ def beside_xarray(program, folder, version, consolidated):
         data_set(2, 9).drop_vars(["lat", "lon", "land"]).to_zarr(expected, region={"time": slice(2, 9)}, **options)
 
 
-def killed(program, folder, kills, seed):
+def check_kills(program, folder, kills, seed):
     """Kill appends at random moments. The array must be the old or the new one, and --resume must finish it."""
     chance = random.Random(seed)
-    alls, new, before = folder / "all.zarr", folder / "new.zarr", folder / "before.zarr"
+    target, new, before = folder / "all.zarr", folder / "new.zarr", folder / "before.zarr"
     numbers = np.arange(46 * 40 * 40, dtype="f8").reshape(46, 40, 40)
     for path, part in ((before, numbers[:23]), (new, numbers[23:])):
         group = zarr.create_group(path)
@@ -225,12 +225,12 @@ def killed(program, folder, kills, seed):
         array[...] = part[:, 0, 0]
         zarr.consolidate_metadata(path)
     expected = {"a": (numbers[:23], numbers), "t": (numbers[:23, 0, 0], numbers[:, 0, 0])}
-    command = [program, "convert", str(new), "-o", str(alls), "--append", "t", "--quiet"]
+    command = [program, "convert", str(new), "-o", str(target), "--append", "t", "--quiet"]
 
     def state():
         """Return whether each array is the new one."""
-        group = zarr.open_group(alls, mode="r", use_consolidated=False)
-        listed = zarr.open_group(alls, mode="r")
+        group = zarr.open_group(target, mode="r", use_consolidated=False)
+        listed = zarr.open_group(target, mode="r")
         news = {}
         for name, (old, whole) in expected.items():
             for own in (group[name][...], listed[name][...]):
@@ -242,14 +242,14 @@ def killed(program, folder, kills, seed):
     def left(ending):
         return [entry for entry in folder.iterdir() if entry.name.startswith(".trundle") and entry.name.endswith(ending)]
 
-    shutil.copytree(before, alls)
+    shutil.copytree(before, target)
     begin = time.monotonic()
     subprocess.run(command, check=True)
     whole = time.monotonic() - begin
     counts, kill = {"begun": 0, "half": 0, "over": 0, "not begun": 0}, 0
     while kill < kills:
-        shutil.rmtree(alls)
-        shutil.copytree(before, alls)
+        shutil.rmtree(target)
+        shutil.copytree(before, target)
         child = subprocess.Popen(command)
         if kill % 2:
             # While the new chunks are moved into the store.
@@ -268,15 +268,15 @@ def killed(program, folder, kills, seed):
         half, begun = left(".append"), left(".part")
         counts["half" if half else "begun" if begun else "not begun"] += 1
         if half and kill % 3 == 0:
-            code, said = run(*command)
-            if code == 0 or "--resume" not in said:
-                sys.exit(f"kill: another append is not refused: {said}")
-        code, said = run(*command, "--resume")
+            code, stderr = run(*command)
+            if code == 0 or "--resume" not in stderr:
+                sys.exit(f"kill: another append is not refused: {stderr}")
+        code, stderr = run(*command, "--resume")
         if code != 0:
-            if all(news.values()) and "nothing to resume" in said:
+            if all(news.values()) and "nothing to resume" in stderr:
                 continue
-            if half or begun and json_of(begun[0]) or "nothing to resume" not in said:
-                sys.exit(f"kill: --resume fails: {said}")
+            if half or begun and json_of(begun[0]) or "nothing to resume" not in stderr:
+                sys.exit(f"kill: --resume fails: {stderr}")
             subprocess.run(command, check=True)
         if not all(state().values()) or left(""):
             sys.exit(f"kill: after --resume the array is not the new one, or there are {left('')}")
@@ -297,19 +297,19 @@ def main():
     arguments.add_argument("--count", type=int, default=40)
     arguments.add_argument("--kills", type=int, default=10)
     arguments.add_argument("--seed", type=int, default=0)
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     warnings.simplefilter("ignore")
-    program = asked.program.resolve()
-    for seed in range(asked.seed, asked.seed + asked.count):
+    program = args.program.resolve()
+    for seed in range(args.seed, args.seed + args.count):
         with tempfile.TemporaryDirectory() as folder:
-            one_case(program, Path(folder), seed)
+            check_case(program, Path(folder), seed)
     for version, consolidated in ((2, True), (2, False), (3, True), (3, False)):
         with tempfile.TemporaryDirectory() as folder:
-            beside_xarray(program, Path(folder), version, consolidated)
-    if asked.kills:
+            check_xarray(program, Path(folder), version, consolidated)
+    if args.kills:
         with tempfile.TemporaryDirectory() as folder:
-            killed(program, Path(folder), asked.kills, asked.seed)
-    print(f"{asked.count} stores and four data sets are as zarr-python and xarray write them")
+            check_kills(program, Path(folder), args.kills, args.seed)
+    print(f"{args.count} stores and four data sets equal the results of zarr-python and xarray")
 
 
 if __name__ == "__main__":

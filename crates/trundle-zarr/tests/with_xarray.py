@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Move a data set by axis names and compare the result with what xarray computes.
+"""Move a data set by axis names and compare the result with xarray's.
 
     pip install zarr==3.1.6 xarray==2026.9.0
     crates/trundle-zarr/tests/with_xarray.py target/release/trundle
@@ -81,7 +81,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for version in (2, 3):
             check(program, Path(folder), version)
-    print(f"a data set moved by names is what xarray {xr.__version__} makes of it")
+    print(f"a data set moved by names equals the result of xarray {xr.__version__}")
 
 
 if __name__ == "__main__":

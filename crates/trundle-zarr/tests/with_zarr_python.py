@@ -56,7 +56,7 @@ V3_CODECS = [
 ]
 
 # Values of --codec, with the corresponding codecs of zarr-python.
-ASKED = {
+CODEC_OPTIONS = {
     "none": [],
     "zstd:7": [zarr.codecs.ZstdCodec(level=7)],
     "gzip:9,crc32c": [zarr.codecs.GzipCodec(level=9), zarr.codecs.Crc32cCodec()],
@@ -234,7 +234,7 @@ def some_chunks(chance, array):
             return [*options, "--shards", ",".join(map(str, shards))], (tuple(sizes), tuple(shards))
 
 
-def moved(program, *arguments):
+def try_move(program, *arguments):
     """Run the program. Return False if it needs more memory or cannot avoid moving data; exit on other errors."""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     refused = ("of memory are needed", "metadata only:")
@@ -254,7 +254,7 @@ def check_read(what, store, out, expected):
     """Check that zarr-python and tensorstore read the expected elements."""
     if store.dtype != expected.dtype.newbyteorder("=") or not equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
-    # tensorstore has no fixed-length strings, no times and not these structures.
+    # tensorstore supports neither fixed-length strings nor times nor these structures.
     if expected.dtype.kind not in "UMmSV":
         kvstore = {"driver": "file", "path": str(out)}
         found = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
@@ -293,10 +293,10 @@ def check(program, folder, chance):
     out = folder / "y.zarr"
     arguments = ["apply", str(source), chain, "-o", str(out), *chunks, *memory, *verify]
     if chance.random() < 0.4:
-        asked = chance.choice(list(ASKED))
-        codecs = ASKED[asked]
-        arguments += ["--codec", asked]
-    if not moved(program, *arguments):
+        option = chance.choice(list(CODEC_OPTIONS))
+        codecs = CODEC_OPTIONS[option]
+        arguments += ["--codec", option]
+    if not try_move(program, *arguments):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
     store = zarr.open_array(out, mode="r")
@@ -313,22 +313,22 @@ def check(program, folder, chance):
     order = chance.sample(range(expected.ndim), expected.ndim)
     again = folder / "z.zarr"
     chain = f"transpose({','.join(map(str, order))})"
-    if moved(program, "apply", str(out), chain, "-o", str(again), "--metadata-only", *memory, *verify):
+    if try_move(program, "apply", str(out), chain, "-o", str(again), "--metadata-only", *memory, *verify):
         turned = zarr.open_array(again, mode="r")
         check_read(f"{what}, {chain} --metadata-only", turned, again, expected.transpose(order))
         out, expected = again, expected.transpose(order)
     back = folder / "back.npy"
-    if moved(program, "apply", str(out), "roll(shift=0, axes=0)", "-o", str(back), *memory):
+    if try_move(program, "apply", str(out), "roll(shift=0, axes=0)", "-o", str(back), *memory):
         read = np.load(back)
         if not equal(read, expected):
-            sys.exit(f"{what}: it reads other elements itself")
+            sys.exit(f"{what}: the program reads other elements from its own store")
     return 1
 
 
 WORDS = ["", "", "Oslo", "Żnin", "naïve 🦀", "x" * 300, "a b"]
 
 
-def texts(program, folder, chance):
+def check_strings(program, folder, chance):
     """Check a random array of strings of variable length in a group, moved and not moved."""
     version, shape = chance.choice([2, 3]), [chance.randint(1, 9) for _ in range(chance.randint(1, 3))]
     chunk = tuple(chance.randint(1, size) for size in shape)
@@ -383,10 +383,10 @@ def main():
     for _ in range(arguments.count):
         with tempfile.TemporaryDirectory() as folder:
             enough += check(str(arguments.program.resolve()), Path(folder), chance)
-            texts(str(arguments.program.resolve()), Path(folder), chance)
+            check_strings(str(arguments.program.resolve()), Path(folder), chance)
     if enough < arguments.count // 2:
-        sys.exit(f"only {enough} of {arguments.count} had memory enough")
-    print(f"{enough} stores were read alike by zarr-python {zarr.__version__} and tensorstore")
+        sys.exit(f"only {enough} of {arguments.count} had enough memory")
+    print(f"zarr-python {zarr.__version__} and tensorstore read the same elements from {enough} stores")
 
 
 if __name__ == "__main__":
