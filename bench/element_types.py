@@ -40,7 +40,7 @@ TYPES = {
 
 
 class Unsupported(Exception):
-    """The library does not have the operator, or not for this type."""
+    """The library does not have the operator, or does not support this type."""
 
 
 def codes(name):

@@ -46,7 +46,7 @@ except ImportError:
 # After a call, the threads of ONNX Runtime look for work for a third of this time.
 PAUSE_SECONDS = 0.1
 
-# By then, a virtual machine has returned freed memory to its host, if it does at all.
+# After this time, a virtual machine has returned freed memory to its host, if it returns memory at all.
 LONG_PAUSE_SECONDS = 4
 
 # Untimed calls. A loop of `y = f(x)` alternates between two results, and the system may be slow to provide

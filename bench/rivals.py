@@ -211,7 +211,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
-        "--libraries", metavar="NAMES", help="with commas between; numpy is always run"
+        "--libraries", metavar="NAMES", help="separated by commas; numpy is always run"
     )
     parser.add_argument("words", nargs="*", default=HANDFUL)
     args = parser.parse_args()
