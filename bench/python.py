@@ -10,7 +10,7 @@ words "memory" and "small" select the second and third table. Other WORDS select
 Every call makes a new array from `x`. Before timing, this array is compared with numpy's, bit for bit. Calls are timed
 in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries take turns:
 a pause until the threads of the previous library sleep, then two untimed calls, then the timed calls. The tables show
-the median over the rounds; for other libraries, that of the ratio to trundle's time in the same round.
+the median over the rounds; for other libraries, the median of the ratio to trundle's time in the same round.
 
 PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. Each library uses its fastest way to write an
 operator. OpenVINO's results are copies of the model's outputs, its default.
