@@ -112,7 +112,7 @@ def run_model(program, model, inputs):
 
 
 def difference(model, found, expected):
-    """Returns an empty text if there is no difference."""
+    """Returns a description of the first difference, or None."""
     for info, array in zip(model.graph.output, expected, strict=True):
         if isinstance(array, TensorProto):
             array = numpy_helper.to_array(array)

@@ -285,7 +285,7 @@ def filled(element, sizes, data):
 
 
 def difference(found, expected):
-    """Returns an empty text if there is no difference."""
+    """Returns a description of the first difference; an empty text if there is none."""
     if isinstance(found, str):
         return str(found)
     for at, (own, due) in enumerate(zip(found, expected, strict=True)):
