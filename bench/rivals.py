@@ -202,7 +202,7 @@ def summary(found, ratios):
 
 
 def restrict(threads):
-    """Some libraries use all cores of the process."""
+    """Limits the process to as many cores as threads, because some libraries use all cores of the process."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 

@@ -139,7 +139,7 @@ def check_registers(ptxas, path, capability):
         r"Function properties for (\w+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores.*\n.*Used (\d+) registers", result.stderr
     )
     if not kernels:
-        sys.exit(f"ptxas says nothing of registers: {result.stderr}")
+        sys.exit(f"ptxas does not report registers: {result.stderr}")
     for name, stack, spilled, registers in kernels:
         most = next(most for (of, begin), most in REGISTERS.items() if of == capability and name.startswith(begin))
         print(f"sm_{capability} {name}: {registers} registers of {most}, {stack} bytes of stack, {spilled} spilled")

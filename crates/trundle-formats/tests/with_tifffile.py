@@ -30,7 +30,7 @@ COMPRESSIONS = [None, None, "zlib", "lzw", "zstd", "packbits"]
 
 
 def some_values(rng, shape, dtype):
-    """Values that compress, with some that do not."""
+    """Returns values that compress well, mixed with values that do not."""
     values = np.arange(math.prod(shape), dtype="u8").reshape(shape)
     noise = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 1 << 63, shape, "u8")
     values = np.where(noise % 3 == 0, noise, values * rng.choice([0, 1, 257]))
@@ -40,7 +40,7 @@ def some_values(rng, shape, dtype):
 
 
 def some_storage(rng, dtype, is_ome=False):
-    """Random options for how a page is stored."""
+    """Returns random options for the storage of a page."""
     options = {"compression": rng.choice(COMPRESSIONS)}
     if rng.random() < 0.4:
         options["tile"] = (16 * rng.choice([1, 1, 2, 4]), 16 * rng.choice([1, 2, 3]))
@@ -175,7 +175,7 @@ def expected_names(axes):
 
 
 def some_chain(rng, values):
-    """A random chain, and its result by numpy."""
+    """Returns a random chain, and its result, computed by numpy."""
     rank, steps = values.ndim, []
     letters = [f"a{axis}" for axis in range(rank)]
     order = list(range(rank))

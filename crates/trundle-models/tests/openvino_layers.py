@@ -126,7 +126,7 @@ def cuts(chance, count):
 
 
 def part(size, start, stop, step):
-    """A backward slice that starts before the first element begins at the first."""
+    """Returns a slice. A backward slice that starts before the first element starts at the first one instead."""
     return slice(max(start, -size) if step < 0 and start is not None else start, stop, step)
 
 
@@ -202,7 +202,7 @@ def space_to_depth(chance, sizes):
 
 
 def equal_parts(chance, sizes):
-    """An axis and a number of equal parts, or None."""
+    """Returns an axis and a number of equal parts, or None."""
     found = [(axis, parts) for axis, size in enumerate(sizes) for parts in range(2, size + 1) if size % parts == 0]
     return chance.choice(found) if found else None
 

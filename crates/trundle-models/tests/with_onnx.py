@@ -297,7 +297,7 @@ class Coordinates:
         return found
 
     def is_inexact(self, mode):
-        """Whether this has happened since the last call."""
+        """Returns whether the reference may have read a wrong element since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)
@@ -350,7 +350,7 @@ def main():
         return {node.op_type for node in nodes}
 
     def has_loop(test):
-        """Whether there are loops, and otherwise only supported operators."""
+        """Returns whether the model has loops, and otherwise only supported operators."""
         nodes, found = list(test.model.graph.node), set()
         while nodes:
             node = nodes.pop()

@@ -158,7 +158,7 @@ class Model:
         return self.chance.choice(forms)
 
     def chosen_results(self):
-        """All tensors that no layer reads, and some others, one perhaps twice."""
+        """Returns all tensors that no layer reads, and some others, sometimes one of them twice."""
         read = {at for _, reads in self.layers for at in reads}
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
@@ -239,7 +239,7 @@ def as_specified(layer, tensor):
 
 
 def raw(array):
-    """The bits, if numpy does not have the type."""
+    """Returns the bits of the elements, if numpy does not have the type."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
 
 
@@ -321,7 +321,7 @@ def check(program, seed, layers):
         return counts, f"seed {seed}, {folder}: {wrong}\n  {model}"
     shutil.rmtree(folder)
     counts.update(set(kinds))
-    counts["equal"] += 1
+    counts["equal models"] += 1
     named = any(layer.specified for layer, _ in model.layers)
     # OpenVINO sometimes writes beyond packed elements.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)

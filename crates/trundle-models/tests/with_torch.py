@@ -292,7 +292,7 @@ EXPORTERS = ("torchscript", "dynamo")
 
 
 def exported(exporter, module, inputs, is_open, path):
-    """If `is_open`, the size of axis 0 is left open."""
+    """Exports a module, and returns the names of its inputs. With `is_open`, the size of axis 0 is left open."""
     names = [f"x{index}" for index in range(len(inputs))]
     is_batch = [tensor.shape[0] > 1 for tensor in inputs]
     if exporter == "torchscript":

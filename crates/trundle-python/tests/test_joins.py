@@ -105,7 +105,7 @@ def test_out_may_overlap_the_arrays():
         trundle.concatenate([x], out=z)
 
 
-def view(chance, shape, dtype):
+def random_view(chance, shape, dtype):
     order = chance.sample(range(len(shape)), len(shape))
     steps = [chance.choice([1, 1, 1, 2, -1]) for _ in shape]
     whole = np.frombuffer(
@@ -128,7 +128,7 @@ def test_random_calls_equal_numpy(join):
             own = list(shape)
             if join == "concatenate":
                 own[axis] = chance.choice([0, 1, 2, 4])
-            arrays.append(view(chance, own, dtype))
+            arrays.append(random_view(chance, own, dtype))
         got = getattr(trundle, join)(arrays, axis=axis, threads=chance.choice([None, 1]))
         expected = getattr(np, join)(arrays, axis=axis)
         same(got, np.ascontiguousarray(expected).astype(arrays[0].dtype))
@@ -202,9 +202,9 @@ def test_random_puts_equal_numpy():
         own[axis] = chance.choice([0, 1, 2, 4])
         size = shape[axis]
         where = np.array([chance.randrange(-size, size) for _ in range(int(np.prod(own)))], "i8").reshape(own)
-        ours = view(chance, shape, chance.choice(["u1", "<i4", "f8", "V3"])).copy()
+        ours = random_view(chance, shape, chance.choice(["u1", "<i4", "f8", "V3"])).copy()
         positions = [count if at == axis % len(shape) else size for at, (size, count) in enumerate(zip(shape, own))]
-        values = view(chance, [count if chance.random() < 0.8 else 1 for count in positions], ours.dtype)
+        values = random_view(chance, [count if chance.random() < 0.8 else 1 for count in positions], ours.dtype)
         theirs = ours.copy()
         trundle.put_along_axis(ours, where, values, axis)
         np.put_along_axis(theirs, where, values, axis)

@@ -105,7 +105,7 @@ def call_and_move(request):
     return CALLS[request.param]
 
 
-def outs(shape, dtype, rng):
+def out_views(shape, dtype, rng):
     """All kinds of strides, filled with bytes to overwrite."""
     rank = len(shape)
     wide = tuple(2 * size for size in shape)
@@ -125,7 +125,7 @@ def test_out_of_any_strides(call_and_move, dtype, rng):
     for view in ("contiguous", "fortran", "negative", "broadcast", "unaligned"):
         x = VIEWS[view](np.dtype(dtype), rng)
         expected = moved(x, move)
-        for out in outs(expected.shape, np.dtype(dtype), rng):
+        for out in out_views(expected.shape, np.dtype(dtype), rng):
             assert call(x, out=out) is out
             assert_same_bits(out, expected, (view, out.strides))
 

@@ -77,7 +77,7 @@ def test_rank_0_and_no_elements():
     assert_new(trundle.rearrange(x, "a b (c d) -> a b c d", d=1), x, x.reshape(3, 0, 2, 1))
 
 
-def patterns(rng):
+def random_pattern(rng):
     """Splits, moves and merges names."""
     names = list("abcdefgh"[: rng.integers(1, 8)])
     size_of = {name: int(rng.integers(1, 4)) for name in names}
@@ -115,7 +115,7 @@ def patterns(rng):
 def test_random_patterns_equal_einops(rng):
     einops = pytest.importorskip("einops")
     for _ in range(1500):
-        pattern, shape, sizes = patterns(rng)
+        pattern, shape, sizes = random_pattern(rng)
         x = random_array("u2", shape, rng)
         expected = np.asarray(einops.rearrange(x, pattern, **sizes))
         assert_new(trundle.rearrange(x, pattern, **sizes), x, expected, (pattern, shape, sizes))

@@ -580,10 +580,10 @@ def test_rearrange_equals_einops_for_random_orders(rng):
 
 def test_random_patterns_equal_einops(rng):
     pytest.importorskip("einops")
-    from test_rearrange import patterns
+    from test_rearrange import random_pattern
 
     for number in range(200):
-        pattern, shape, sizes = patterns(rng)
+        pattern, shape, sizes = random_pattern(rng)
         function = lambda x: tt.rearrange(x, pattern, **sizes)  # noqa: B023, E731
         # Compiling takes a tenth of a second for each.
         functions = [function, compiled(function, dynamic=True)] if number % 10 == 0 else [function]
