@@ -337,7 +337,7 @@ def test_results_live_until_the_exit():
     """)
 
 
-def test_import_starts_no_threads_and_loads_no_libraries():
+def test_import_starts_no_threads_and_skips_optional_libraries():
     output = run("""
         print(threading.active_count())
         print(sorted({"torch", "einops", "ml_dtypes"}.intersection(sys.modules)))
