@@ -56,7 +56,7 @@ def shapes(bytes_):
 
 
 def make(path, dtype, shape):
-    """Writes a file in which neighbouring numbers differ."""
+    """Writes a file whose neighbouring numbers differ."""
     array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     flat = array.reshape(-1).view("u1")
     step = 64 << 20

@@ -39,8 +39,8 @@ TYPES = {
 }
 
 
-class No(Exception):
-    """The library does not have the operator, or not for this type."""
+class Unsupported(Exception):
+    """The library does not have the operator, or does not support this type."""
 
 
 def codes(name):
@@ -100,7 +100,7 @@ class Numpy:
         if dtype is not None:
             x = np.ascontiguousarray(codes(name)).view(dtype)[..., 0]
         if x is None or operator == "reverse":
-            raise No
+            raise Unsupported
         return np.ascontiguousarray(x.transpose(ORDER) if operator == "transpose" else np.roll(x, SHIFT, AXIS))
 
 
@@ -119,7 +119,7 @@ class Torch:
         for letter, word in (("u", "uint"), ("i", "int"), ("f", "float")):
             names |= {f"{letter}{bits}": f"{word}{bits}" for bits in (8, 16, 32, 64)}
         if TYPES[name][1] is None or operator == "reverse" or not hasattr(torch, names[name]):
-            raise No
+            raise Unsupported
         x = torch.frombuffer(bytearray(codes(name).tobytes()), dtype=getattr(torch, names[name])).reshape(SHAPE)
         y = x.permute(ORDER).contiguous() if operator == "transpose" else torch.roll(x, SHIFT, AXIS)
         return np.frombuffer(bytes(y.untyped_storage()), np.uint8)
@@ -136,7 +136,7 @@ class OpenVINO:
     def move(self, operator, name):
         ov, ops = self.openvino, self.ops
         if name.startswith("complex") or name == "i2":
-            raise No
+            raise Unsupported
         kind = getattr(ov.Type, {"f8e4m3": "f8e4m3", "f8e5m2": "f8e5m2"}.get(name, name))
         data = ops.parameter(SHAPE, dtype=kind)
         y = {
@@ -180,7 +180,7 @@ class OnnxRuntime:
                  "i2": "INT2", "u4": "UINT4", "i4": "INT4", "f4e2m1": "FLOAT4E2M1", "string": "STRING"}
         names |= {f"{letter}{bits}": f"{word}{bits}" for letter, word in (("u", "UINT"), ("i", "INT")) for bits in (8, 16, 32, 64)}
         if name not in names or operator == "roll":
-            raise No
+            raise Unsupported
         kind = getattr(onnx.TensorProto, names[name])
         shape = [SHAPE[i] for i in ORDER] if operator == "transpose" else SHAPE
         if operator == "transpose":
@@ -223,7 +223,7 @@ class TensorFlow:
         if name == "string":
             x = tf.constant(strings())
         elif dtype is None or name == "f8e8m0":
-            raise No
+            raise Unsupported
         else:
             x = tf.constant(np.ascontiguousarray(codes(name)).view(dtype)[..., 0])
         y = {

@@ -160,11 +160,11 @@ def main():
                     path, fused = folder / "model.onnx", folder / "fused.onnx"
                     export(model, x, dynamo, is_open, path)
                     command = [sys.executable, "-m", "trundle", "fuse", str(path), "-o", str(fused), "--json"]
-                    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+                    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
                     found = compare(path, fused, {"x": x.numpy().astype(np.float32)}, arguments.threads, folder)
                 kind = f"{'dynamo' if dynamo else 'torchscript'}, {'any batch' if is_open else 'fixed'}"
-                nodes = sum(len(node["operators"]) for node in said["nodes"])
-                print(f"{name}, {kind}: {nodes} nodes became {len(said['nodes'])}; {found}", flush=True)
+                nodes = sum(len(node["operators"]) for node in result["nodes"])
+                print(f"{name}, {kind}: {nodes} nodes became {len(result['nodes'])}; {found}", flush=True)
 
 
 if __name__ == "__main__":

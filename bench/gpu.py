@@ -589,18 +589,18 @@ def summary(seen):
         limit = f"at {'most' if bar.at_most else 'least'} {bar.limit:g}"
         missed = [case for case, value in done.items() if not bar.is_met(value)]
         if not values:
-            said = "no case was run"
+            outcome = "no case was run"
         elif missed or undone:
-            said = f"NOT MET in {len(missed) + len(undone)} of {len(values)}"
+            outcome = f"NOT MET in {len(missed) + len(undone)} of {len(values)}"
         else:
-            said = f"met in all {len(values)}"
+            outcome = f"met in all {len(values)}"
         if done:
             worst = bar.worst(done.values())
             (case, *_) = [case for case, value in done.items() if value == worst]
-            said += f"; the worst is {worst:.2f}, {case}"
+            outcome += f"; the worst is {worst:.2f}, {case}"
         if undone:
-            said += f"; failed or wrong: {'; '.join(undone)}"
-        lines.append(f"{bar.name}, {limit}: {said}")
+            outcome += f"; failed or wrong: {'; '.join(undone)}"
+        lines.append(f"{bar.name}, {limit}: {outcome}")
         print(lines[-1])
     return lines
 

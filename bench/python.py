@@ -10,7 +10,7 @@ words "memory" and "small" select the second and third table. Other WORDS select
 Every call makes a new array from `x`. Before timing, this array is compared with numpy's, bit for bit. Calls are timed
 in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries take turns:
 a pause until the threads of the previous library sleep, then two untimed calls, then the timed calls. The tables show
-the median over the rounds; for other libraries, that of the ratio to trundle's time in the same round.
+the median over the rounds; for other libraries, the median of the ratio to trundle's time in the same round.
 
 PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. Each library uses its fastest way to write an
 operator. OpenVINO's results are copies of the model's outputs, its default.
@@ -46,7 +46,7 @@ except ImportError:
 # After a call, the threads of ONNX Runtime look for work for a third of this time.
 PAUSE_SECONDS = 0.1
 
-# By then, a virtual machine has returned freed memory to its host, if it does at all.
+# After this time, a virtual machine has returned freed memory to its host, if it returns memory at all.
 LONG_PAUSE_SECONDS = 4
 
 # Untimed calls. A loop of `y = f(x)` alternates between two results, and the system may be slow to provide

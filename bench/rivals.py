@@ -154,7 +154,7 @@ def numbers(sizes, dtype):
     return np.arange(np.prod(sizes), dtype=np.int64).astype(dtype).reshape(sizes)
 
 
-def as_arrays_have_it(case):
+def array_case(case):
     """Returns the operators of a case and an array; None if other libraries do not have the operators."""
     operators, sizes, dtype = parse(case["chain"]), case["sizes"], case["dtype"]
     if dtype in SEVERAL and all(name == "transpose" for name, _, _ in operators):
@@ -202,7 +202,7 @@ def summary(found, ratios):
 
 
 def restrict(threads):
-    """Some libraries use all cores of the process."""
+    """Limits the process to as many cores as threads, because some libraries use all cores of the process."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
@@ -211,7 +211,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
-        "--libraries", metavar="NAMES", help="with commas between; numpy is always run"
+        "--libraries", metavar="NAMES", help="separated by commas; numpy is always run"
     )
     parser.add_argument("words", nargs="*", default=HANDFUL)
     args = parser.parse_args()
@@ -228,7 +228,7 @@ def main():
     heading(["case", "type", "sizes", *names, "ahead of trundle, times as long"])
     ratios = {library.name: {} for library in found}
     for suite, case in bench([*threads, "--rounds", "1", *args.words]):
-        arrays = as_arrays_have_it(case)
+        arrays = array_case(case)
         if arrays is None:
             continue
         runs = prepared(found, *arrays)

@@ -1,5 +1,5 @@
-// One colour for each element of the source. Lightness always tells the order, so the colours can be told apart
-// without seeing hues; the hues are far apart for every kind of colour blindness.
+// One colour for each element of the source. Lightness always shows the order, so the colours can be distinguished
+// without their hues. The hues are far apart for every kind of colour blindness.
 
 // Viridis, by its usual stops.
 const VIRIDIS = ["#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"].map(rgb);

@@ -1,4 +1,4 @@
-// What a person edits: the chain, the axes, the element type, lengths and indices, and shapes of other tensors.
+// The fields that a user edits: the chain, the axes, the element type, lengths and indices, and shapes of other tensors.
 
 const at = (id) => document.getElementById(id);
 const TYPES = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64"];
@@ -61,8 +61,8 @@ export class Controls {
     at("axes").replaceChildren(...chips, add);
   }
 
-  /** Shows what the library says about the state. */
-  told(answer) {
+  /** Shows the library's answer for the state. */
+  update(answer) {
     this.numbers();
     this.others(answer);
     this.marks(answer.span);
@@ -83,7 +83,7 @@ export class Controls {
     if (answer.spelled) verdict.append(made("p", { className: "spelled" }, "the chain: ", made("code", { textContent: answer.spelled })));
   }
 
-  /** Underlines the fault in the chain. */
+  /** Underlines the mistake in the chain. */
   marks(span) {
     const text = this.chain.value;
     if (!span) return at("marks").replaceChildren();

@@ -3,7 +3,7 @@
 import { ask } from "./library.js";
 import { readable } from "./track.js";
 
-/** Headers are at the start of a file; a model is needed whole. */
+/** The bytes that are read from the start of a file, for its header. Of a model, up to four times as many are read. */
 const MOST_BYTES = 64 << 20;
 const MOST_TENSORS = 200;
 
@@ -13,7 +13,7 @@ function made(name, properties, ...children) {
   return element;
 }
 
-/** Shows what is in a file, and calls `picked` with a tensor: the first one, and each that a person chooses. */
+/** Shows the content of a file, and calls `picked` with the first tensor, and with each tensor that the user chooses. */
 export async function opened(file, place, picked) {
   const isModel = /\.onnx$/i.test(file.name);
   const bytes = new Uint8Array(await file.slice(0, isModel ? 4 * MOST_BYTES : MOST_BYTES).arrayBuffer());

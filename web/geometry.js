@@ -1,10 +1,10 @@
-// Where the elements of a tensor are drawn. The last axis goes right and the one before it down; the others are panels,
-// in turn beside and below each other. So whoever reads like a text reads the elements in the order of the memory.
+// Positions for drawing the elements of a tensor. The last axis goes right and the second last down. The other axes are
+// panels, alternately next to and below each other. Read like a text, the elements are in the order of the memory.
 
 const GAPS = [0.9, 1.6, 2.4, 3.2, 4];
 const MOST_CELL = 40;
 
-/** How many panels of an axis can be side by side: the same number in each row, or almost. */
+/** Returns the numbers of panels of an axis that can be side by side, so that all rows are about equally long. */
 function choices(size) {
   const divisors = [];
   for (let count = 1; count <= size && divisors.length < 10; count++) {
@@ -43,7 +43,7 @@ export function layoutOf(shape, boxWidth, boxHeight) {
     if (columns.length === Math.max(rank - 2, 0)) {
       const made = nested(shape, columns);
       const cell = Math.min(boxWidth / made.width, boxHeight / made.height, MOST_CELL);
-      // Panels that are read out of their order are worth less. Of equal cells, more panels are side by side.
+      // Panels that are not in reading order are worth less. For equal cells, more panels side by side are better.
       const isMixed = columns.some((each, level) => each > 1 && columns.slice(0, level).some((inner, at) => inner < shape[rank - 3 - at]));
       const isUneven = columns.some((each, level) => shape[rank - 3 - level] % each !== 0);
       const worth = (isMixed ? 0.7 : 1) * (isUneven ? 0.8 : 1) * cell + columns.reduce((sum, each, level) => sum + each * (level % 2 ? 1e-4 : 1e-3), 0);
@@ -58,7 +58,7 @@ export function layoutOf(shape, boxWidth, boxHeight) {
   const x = new Float32Array(count);
   const y = new Float32Array(count);
   const left = Math.max((boxWidth - best.width * cell) / 2, 0);
-  // Nearer to the title than to what follows.
+  // Nearer to the title above than to the content below.
   const top = Math.max((boxHeight - best.height * cell) * 0.3, 0);
   const panels = [];
   const columns = best.row ?? (rank > 0 ? shape[rank - 1] : 1);

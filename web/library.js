@@ -1,4 +1,4 @@
-// Asks the library, which is WebAssembly: a question as JSON, and the bytes of a file after it.
+// Calls the library, which is WebAssembly, with a question as JSON, followed by the bytes of a file.
 
 let instance;
 let spare;
@@ -9,7 +9,7 @@ async function compiled() {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-/** Loads the library. A second instance is ready for the case that the first one stops. */
+/** Loads the library, and keeps a function that creates a new instance if this one stops. */
 export async function load() {
   const module = await compiled();
   const make = () => WebAssembly.instantiate(module);
@@ -30,7 +30,7 @@ export function ask(question, file = new Uint8Array()) {
     const bytes = new Uint8Array(memory.buffer, answered, answer_bytes());
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch (stopped) {
-    // Only a mistake in the library, or too little memory, leads here.
+    // Happens only after a mistake in the library, or without enough memory.
     spare().then((made) => { instance = made; });
     return { error: `the library stopped: ${stopped.message}`, span: null, inputs: [] };
   }

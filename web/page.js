@@ -1,4 +1,4 @@
-// The page: what was typed goes to the library, and its answer is drawn.
+// The page: sends the user's input to the library, and draws the answer.
 
 import { coloursOf } from "./colours.js";
 import { Controls } from "./controls.js";
@@ -11,7 +11,7 @@ import { Track } from "./track.js";
 import { thumbnail } from "./thumbnail.js";
 
 const at = (id) => document.getElementById(id);
-// The whole state, which the address holds. `stage` 0 is the whole chain at once; `by` -1 colours by the order.
+// The whole state, which is stored in the address. `stage` 0 is the whole chain at once; `by` -1 colours by the order.
 const state = { chain: "", axes: [], dtype: "f32", by: -1, stage: 0, others: {}, column_major: false };
 let answer = null;
 
@@ -28,22 +28,22 @@ function question(of = state) {
 /** Asks the library again, and shows its answer or its error. The last picture stays behind an error. */
 function changed({ animated = false, isNewShape = false } = {}) {
   const answered = ask(question());
-  controls.told(answered, isNewShape);
+  controls.update(answered, isNewShape);
   const isError = "error" in answered;
   document.body.classList.toggle("stale", isError);
   if (!isError) {
     answer = answered;
     if (state.by >= (answer.inputs[0]?.shape.length ?? 0)) state.by = -1;
     if (state.stage > answer.stages.length) state.stage = 0;
-    track.told(answer);
-    texts.told(answer);
+    track.update(answer);
+    texts.update(answer);
     colours();
     shown(animated);
   }
   kept();
 }
 
-/** Shows the stage that is chosen; stage 0 is the whole chain at once. */
+/** Shows the chosen stage; stage 0 is the whole chain at once. */
 function shown(animated) {
   const { stages, inputs } = answer;
   const step = stages[(state.stage || stages.length) - 1];
@@ -93,18 +93,18 @@ function sides(inputs, result) {
   const whole = state.stage === 0 || state.stage === answer.stages.length;
   at("result").querySelector("h2").textContent = whole ? "Result" : `After stage ${state.stage}`;
   for (const [id, tensors] of [["source", inputs], ["result", [result]]]) {
-    const told = tensors.map(({ name, shape, names }) => {
+    const lines = tensors.map(({ name, shape, names }) => {
       const rank = shape.length;
       const arrow = (axis) => (axis === rank - 1 ? " →" : axis === rank - 2 ? " ↓" : "");
       const parts = shape.map((size, axis) => `${names[axis] ? `${names[axis]} ` : ""}${size}${arrow(axis)}`);
       return `${tensors.length > 1 ? `${name}: ` : ""}${parts.join(" · ") || "a single element"}`;
     });
-    at(id).querySelector(".named").textContent = told.join("; ");
+    at(id).querySelector(".named").textContent = lines.join("; ");
     at(id).querySelector(".tensor").setAttribute("aria-label", `${id}, ${tensors.map(({ shape }) => `shape ${shape.join(" by ")}`).join("; ")}: the arrow keys go from element to element`);
   }
 }
 
-/** Says in words which element is lit, and where its partners are. */
+/** Describes the lit element and its partners in words. */
 function readout(lit) {
   const place = at("readout");
   if (!lit || !answer) {
@@ -230,7 +230,7 @@ function files() {
     const tensor = await opened(file, at("opened"), (picked) => {
       const axes = picked.shape.map((size, axis) => ({ size, name: picked.names[axis] ?? "" }));
       Object.assign(state, { axes, dtype: picked.dtype, column_major: picked.column_major, others: {}, by: -1, stage: 0 });
-      // A chain for another number of axes says nothing about this file.
+      // A chain for another number of axes does not fit this file.
       if ("error" in ask(question())) state.chain = axes.length > 1 ? "transpose()" : "flip(axes=[0])";
       controls.shown();
       changed({ isNewShape: true });

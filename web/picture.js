@@ -31,10 +31,10 @@ function placed(shapes, box) {
 }
 
 export class Picture {
-  /** Calls `said(element, place)` when an element is lit: its number in the source, and in the result. */
-  constructor(root, said) {
+  /** Calls `onLight` when an element is lit, with its number in the source and its numbers in the result. */
+  constructor(root, onLight) {
     this.root = root;
-    this.said = said;
+    this.onLight = onLight;
     this.canvas = root.querySelector("canvas");
     this.links = root.querySelector("#links");
     this.sides = ["source", "result"].map((id) => root.querySelector(`#${id} .tensor`));
@@ -50,7 +50,7 @@ export class Picture {
     });
   }
 
-  /** Shows a step: the shapes of both sides, the source of each element of the result, and the step before it. */
+  /** Shows a step: the shapes of both sides, the source of each element of the result, and whether elements start from the previous step. */
   show(step, animated) {
     const before = this.step;
     this.step = step;
@@ -85,12 +85,12 @@ export class Picture {
       return { left: inner.left - outer.left - root.clientLeft, top: inner.top - outer.top - root.clientTop, width: inner.width, height: inner.height };
     });
     this.places = [placed(step.shapes, boxes[0]), placed([step.shape], boxes[1])];
-    // The elements of the result that each element of the source becomes.
+    // For each element of the source, the elements of the result that come from it.
     this.partners = Array.from({ length: this.places[0].count }, () => []);
     step.sources.forEach((source, at) => source >= 0 && this.partners[source].push(at));
   }
 
-  /** Where each element of the new step was in the step before, which is on the same side. */
+  /** Returns the position of each element of the new step in the previous step, which is on the same side. */
   startOf(before) {
     const box = this.places[1];
     const tensor = this.sides[1].getBoundingClientRect();
@@ -190,12 +190,12 @@ export class Picture {
     }
   }
 
-  /** Lights an element of a side and its partners; `null` puts the light out. */
+  /** Lights an element of a side and its partners; with `null`, no element. */
   light(lit) {
     this.lit = lit;
     this.links.replaceChildren();
     if (!lit || !this.step || !this.places) {
-      this.said(null);
+      this.onLight(null);
       return;
     }
     const source = lit.which === 0 ? lit.at : this.step.sources[lit.at];
@@ -207,7 +207,7 @@ export class Picture {
     }
     if (source >= 0) this.ring(from, source, lit.which === 0);
     for (const at of order.slice(0, 400)) this.ring(to, at, lit.which === 1 && at === lit.at);
-    this.said({ source, results: order });
+    this.onLight({ source, results: order });
   }
 
   add(name, attributes) {

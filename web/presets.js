@@ -1,4 +1,4 @@
-// The examples, named by what people search for. `by` is the axis that the colours tell apart.
+// The examples, with the names that people search for. `by` is the axis that the colours distinguish.
 
 const of = (name, chain, shape, by, dtype = "f32") => ({ name, chain, shape, by, dtype });
 
@@ -17,11 +17,11 @@ export const PRESETS = [
   of("Bit reversal", "(a b c d) -> (d c b a), a=2, b=2, c=2, d=2", "16", -1, "f64"),
 ];
 
-// numpy has as many axes. No tensor in memory has a longer axis.
+// numpy has the same maximum. No tensor in memory has a longer axis.
 export const MOST_AXES = 64;
 const MOST_SIZE = 2 ** 40;
 
-/** Axes as the address writes them: `h:8,w:8`, or sizes alone. */
+/** Parses axes in the format of the address: `h:8,w:8`, or only sizes. */
 export function axesOf(text) {
   if (!text) return [];
   return text.split(",", MOST_AXES).map((axis) => {

@@ -32,14 +32,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def served():
+def serve():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=PAGE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/"
 
 
 def numpy_of(preset, x):
-    """What numpy makes of the array for each example. Nothing of trundle is used."""
+    """Returns numpy's result for an example, without trundle."""
     def patches(x):
         h, w, c = x.shape
         return x.reshape(h // 2, 2, w // 2, 2, c).transpose(0, 2, 1, 3, 4).reshape(-1, 4 * c)
@@ -88,7 +88,7 @@ class Tests:
         self.errors = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda line: line.type == "error" and self.errors.append(line.text))
-        page.on("request", lambda request: request.url.startswith((url, "data:")) or self.errors.append(f"asked {request.url}"))
+        page.on("request", lambda request: request.url.startswith((url, "data:")) or self.errors.append(f"requested {request.url}"))
 
     def check(self, is_right, what):
         if not is_right:
@@ -123,11 +123,11 @@ class Tests:
                 self.check(False, f"{where}: axe: {fault['id']}: {fault['help']}: {[node['target'] for node in fault['nodes']]}")
 
     def is_within(self):
-        """Whether nothing is wider than the window."""
+        """Returns whether everything fits the width of the window."""
         return self.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def stored(folder, names, array):
+def write_store(folder, names, array):
     """Writes a Zarr store, because its axes have names."""
     path = folder / "x.zarr"
     path.mkdir()
@@ -144,8 +144,8 @@ def stored(folder, names, array):
     return path
 
 
-def planned(path, chain):
-    """What `trundle plan --verbose` prints of the move in memory, for a machine as the page assumes it."""
+def program_plan(path, chain):
+    """Returns the move in memory that `trundle plan --verbose` prints, for the machine that the page assumes."""
     plain = {**os.environ, "TRUNDLE_SIMD": "portable", "TRUNDLE_TUNING": "off", "TRUNDLE_NUM_THREADS": "1"}
     command = [os.environ["TRUNDLE"], "plan", "apply", path, chain, "--verbose", "--row-major", "--threads", "1"]
     text = subprocess.run(command, env=plain, check=True, capture_output=True, text=True).stdout
@@ -153,7 +153,7 @@ def planned(path, chain):
 
 
 def test_plans_and_partners(test):
-    """Each example shows the program's plan, lights the partners that numpy says, and runs as copied."""
+    """Each example shows the program's plan, lights the same partners as numpy, and runs when it is copied."""
     page = test.page
     test.open()
     test.check(len(test.presets()) == 12, "not twelve examples")
@@ -164,7 +164,7 @@ def test_plans_and_partners(test):
         numbered = np.arange(count).reshape(shape)
         expected = numpy_of(preset, numbered)
         array = numbered.astype(TYPES[dtype])
-        plan = planned(stored(Path(tempfile.mkdtemp(dir=test.folder)), names, array), chain)
+        plan = program_plan(write_store(Path(tempfile.mkdtemp(dir=test.folder)), names, array), chain)
         test.check(page.inner_text("#plan").strip() == plan, f"{preset}: the plan is not the program's:\n{plan}\n---\n{page.inner_text('#plan')}")
         test.check(str(list(expected.shape)) in page.inner_text("#verdict"), f"{preset}: not {expected.shape}")
         partners(test, preset, expected.reshape(-1), count)
@@ -173,7 +173,7 @@ def test_plans_and_partners(test):
 
 
 def centres(page, side):
-    """The positions of the elements of one side in the window."""
+    """Returns the positions of the elements of one side in the window."""
     return page.evaluate("""(which) => {
         const { picture } = window.trundlePage;
         const [inner, place] = [picture.root.getBoundingClientRect(), picture.places[which]];
@@ -184,7 +184,7 @@ def centres(page, side):
 
 
 def partners(test, preset, expected, count):
-    """Points at elements of both sides: the lit elements of the other side must be numpy's."""
+    """Points at elements of both sides, and checks with numpy which elements of the other side are lit."""
     page = test.page
     page.evaluate("scrollTo(0, 0)")
     random = np.random.default_rng(0)
@@ -205,7 +205,7 @@ def partners(test, preset, expected, count):
 
 
 def snippets(test, preset, array, expected):
-    """Runs the shell's and Python's text as copied."""
+    """Runs the copied texts of the shell and of Python."""
     page = test.page
     folder = Path(tempfile.mkdtemp(dir=test.folder))
     np.save(folder / "x.npy", array)
@@ -274,8 +274,8 @@ HOSTILE = [
 ]
 
 
-def test_hostile(test):
-    """Chains and files that are wrong give a message, and nothing else happens."""
+def test_hostile_inputs(test):
+    """Wrong chains and files only give a message."""
     page = test.page
     test.open()
     for chain in HOSTILE:
@@ -295,7 +295,7 @@ def test_hostile(test):
         test.check(time.monotonic() - begun < 2, f"the shape {shape[:40]} takes {time.monotonic() - begun:.1f} s")
         test.no_errors(shape[:40])
     long = json.dumps({f"t{n}": {"dtype": "F32", "shape": [0, n], "data_offsets": [0, 0]} for n in range(500)}).encode()
-    for name, data, said in [
+    for name, data, shown in [
         ("volume.npy", npy(np.zeros((3, 4, 5), np.float32, order="F")), "[3, 4, 5]"),
         ("bad.npy", b"\x93NUMPY\x01\x00\xff\xff{", "bad"),
         ("bad.npy", b"", "bad"),
@@ -307,7 +307,7 @@ def test_hostile(test):
         ("notes.txt", b"hello", "notes.txt"),
     ]:
         page.set_input_files("#file", {"name": name, "mimeType": "application/octet-stream", "buffer": data})
-        page.wait_for_function("(said) => document.querySelector('#opened').textContent.includes(said)", arg=said, timeout=5000)
+        page.wait_for_function("(shown) => document.querySelector('#opened').textContent.includes(shown)", arg=shown, timeout=5000)
         test.no_errors(f"{name}, {data[:9]}")
     page.set_input_files("#file", {"name": "volume.npy", "mimeType": "", "buffer": npy(np.zeros((3, 4, 5), np.float32, order="F"))})
     page.wait_for_function("document.querySelector('#verdict').textContent.includes('[3, 4, 5]')")
@@ -372,9 +372,9 @@ def test_documents(test, pictures):
             target, _, anchor = html.unescape(link).partition("#")
             if not target.startswith(("https:", "data:")):
                 to = (file.parent / urllib.parse.unquote(target.partition("?")[0])).resolve() if target else file
-                test.check(to.is_file(), f"{file.name} links {link}, which is no file")
+                test.check(to.is_file(), f"{file.name} links {link}, which is not a file")
                 if anchor and to in texts:
-                    test.check(f'id="{anchor}"' in texts[to], f"{file.name} links {link}, which has no such place")
+                    test.check(f'id="{anchor}"' in texts[to], f"{file.name} links {link}, but the file does not have this anchor")
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ["light", "dark"]:
@@ -406,19 +406,19 @@ def main():
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-        test = Tests(page, served(), Path(folder))
+        test = Tests(page, serve(), Path(folder))
         try:
             import trundle
             test.has_package = hasattr(trundle, "chain")
         except ImportError:
             test.has_package = False
         if not test.has_package:
-            print("skipped: the Python package is not installed here, and so Python's texts are not run")
+            print("skipped: the texts for Python, because the Python package is not installed")
         for name, run in [
             ("plans, partners, texts", lambda: test_plans_and_partners(test)),
             ("sizes", lambda: test_sizes(test, given.pictures)),
             ("keyboard and stages", lambda: test_keyboard_and_stages(test)),
-            ("hostile chains and files", lambda: test_hostile(test)),
+            ("hostile chains and files", lambda: test_hostile_inputs(test)),
             ("documents", lambda: test_documents(test, given.pictures)),
             ("speed", lambda: test_speed(test)),
         ]:

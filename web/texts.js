@@ -25,7 +25,7 @@ export class Texts {
     });
   }
 
-  told({ plan, snippets }) {
+  update({ plan, snippets }) {
     at("plan").replaceChildren(...plan.split("\n").flatMap((line) => [coloured(line), "\n"]));
     this.snippets = Object.fromEntries(Object.entries(snippets).filter(([, text]) => text));
     const names = Object.keys(this.snippets);

@@ -8,7 +8,7 @@ function made(name, properties, ...children) {
   return element;
 }
 
-/** A size, as people read it. */
+/** Formats a size for people. */
 export function readable(bytes) {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
@@ -17,7 +17,7 @@ export function readable(bytes) {
 }
 
 export class Track {
-  /** `chose(stage)` is called when a person chooses a stage; 0 is the whole chain at once. */
+  /** `chose(stage)` is called when the user chooses a stage; 0 is the whole chain at once. */
   constructor(chose) {
     this.chose = chose;
     this.slider = at("stage");
@@ -30,7 +30,7 @@ export class Track {
     return place > this.stages.length ? 0 : place;
   }
 
-  told({ stages, passes, bytes }) {
+  update({ stages, passes, bytes }) {
     this.stop();
     this.stages = stages;
     this.slider.max = stages.length + 1;

@@ -11,7 +11,7 @@ MOST_CHANNELS = 7
 
 
 class Unsupported(Exception):
-    """The library does not have the operator, or not for these elements."""
+    """The library does not have the operator, or does not support these elements."""
 
 
 def parse(chain):

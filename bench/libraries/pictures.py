@@ -9,7 +9,7 @@ import numpy as np
 from .chain import Matrices, Planes, Unsupported, merged, run_shape
 from .shared import Stepwise, Workers, function, load
 
-# For smaller matrices, most of the time would be that of Python's calls.
+# For smaller matrices, Python's calls would take most of the time.
 LEAST_BYTES = 4096
 
 

@@ -7,7 +7,7 @@ use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width
 /// Similar cases, and their promised speed.
 #[derive(Debug)]
 pub struct Suite {
-    /// The name by which the suite is selected.
+    /// The name that selects the suite.
     pub name: &'static str,
     /// What the cases have in common.
     pub about: &'static str,

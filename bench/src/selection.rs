@@ -15,7 +15,7 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// Selects cases by words; without words, those of a short run or all.
+    /// Selects cases by words; without words, the cases of a short run or all cases.
     pub fn new(words: &[String], is_short: bool) -> Selection {
         match (words.is_empty(), is_short) {
             (false, _) => Selection::Words(words.to_vec()),

@@ -1,5 +1,5 @@
-//! Reads arbitrary bytes as an .npy file, or rejects them. What was read is written and read back
-//! unchanged.
+//! Reads arbitrary bytes as an .npy file, or rejects them. Writes the tensor of an accepted file, and checks that it
+//! is unchanged when it is read back.
 #![no_main]
 
 use std::io::Cursor;

@@ -1,5 +1,5 @@
-//! Reads arbitrary bytes as an .npz archive, or rejects them. What was read is written and read back
-//! unchanged.
+//! Reads arbitrary bytes as an .npz archive, or rejects them. Writes the tensors of an accepted archive, and checks
+//! that they are unchanged when they are read back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Reads arbitrary bytes as a .safetensors file or as the index of shards, or rejects them. What was read is written
-//! and read back unchanged.
+//! Reads arbitrary bytes as a .safetensors file or as the index of shards, or rejects them. Writes the accepted
+//! content, and checks that it is unchanged when it is read back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the first examples of README.md with what was built, in an empty folder.
+"""Runs the first examples of README.md with the built program or package, in an empty folder.
 
     first_uses.py README.md --program COMMAND...     the shell: `trundle demo`, and the blocks marked `console`
     first_uses.py README.md --package                Python: the first block of Python
@@ -28,7 +28,7 @@ def blocks(language):
 
 
 def run(command):
-    """The output of a command, without what differs between systems."""
+    """Returns the output of a command, without differences between systems."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -48,7 +48,7 @@ def shell(program):
             printed = run([*program, *arguments])
             assert printed == expected.strip(), f"{command} printed\n{printed}\ninstead of\n{expected}"
             commands += 1
-    assert commands >= 3, "README.md has no longer the examples of the shell"
+    assert commands >= 3, "README.md has fewer than three examples of the shell"
     assert np.array_equal(np.load("moved.npy"), volume.transpose(2, 0, 1))
     assert np.array_equal(np.load("chw.npy"), image[..., ::-1].transpose(2, 0, 1))
 

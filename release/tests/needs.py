@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a program or a library needs nothing but what every system of its target has.
+"""Checks that a program or a library needs only libraries that every system of its target has.
 
     needs.py TARGET OLDEST FILE      (OLDEST: the oldest version of glibc or macOS on which it must work)
 
@@ -11,7 +11,7 @@ import sys
 
 target, oldest, path = sys.argv[1:]
 oldest = tuple(map(int, oldest.split(".")))
-# Python's own library is there when an interpreter loads an extension module.
+# Python's own library is already loaded when an interpreter loads an extension module.
 SYSTEM = {
     "linux-gnu": r"(ld-linux-[\w-]+|lib(c|m|pthread|dl|rt|util))\.so\.\d",
     "linux-musl": r"libc\.so",

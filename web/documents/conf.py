@@ -15,7 +15,7 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/notes/*.md"]
-# Folders in which Sphinx need not search.
+# Sphinx does not search these folders.
 exclude_patterns = ["crates", "fuzz", "target", ".*"]
 
 html_theme = "furo"
@@ -26,7 +26,7 @@ html_show_sphinx = False
 
 
 def variables(selector):
-    """The colours and the typeface of the page (`web/page.css`), by Furo's names."""
+    """Returns the colours and the typeface of the page (`web/page.css`), by Furo's names."""
     block = re.search(rf"(?m)^{re.escape(selector)} \{{(.*?)\}}", (root / "web/page.css").read_text(), re.DOTALL)[1]
     own = dict(re.findall(r"--([\w-]+): ([^;]+);", block))
     names = {
@@ -48,7 +48,7 @@ contents = (pathlib.Path(__file__).parent / "contents.md").read_text()
 def as_site(_app, name, text):
     """Adds the table of contents to the first document, and links the page, which is one folder above."""
     text[0] = re.sub(r"\[([^]]*)\]\(web/index\.html\)", r'<a href="../index.html">\1</a>', text[0])
-    # Sphinx knows languages by their names alone: `rust,no_run` is `rust`.
+    # Sphinx only knows the names of languages, so `rust,no_run` becomes `rust`.
     text[0] = re.sub(r"(?m)^(\s*```\w+),\S+$", r"\1", text[0])
     if name == root_doc:
         text[0] += contents

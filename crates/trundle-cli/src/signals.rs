@@ -59,8 +59,8 @@ pub(crate) fn clean_up_when_stopped() {
     let _ = is_ready.recv();
 }
 
-/// Removes unfinished outputs and says what can be done, and returns whether the program must end. Calls `ending` before
-/// the first removal.
+/// Removes unfinished outputs, tells the user how to continue, and returns whether the program must end. Calls `ending`
+/// before the first removal.
 fn clean_up(ending: impl FnOnce()) -> bool {
     let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { return false };
     let said = *lock(&SAID);

@@ -12,7 +12,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
     }
 
     /// Returns the stored value if `is_right` accepts it. Otherwise stores and returns the result of `make`, which must
-    /// satisfy `is_right`. Threads that create a value at the same time all get the one that was stored first.
+    /// satisfy `is_right`. Threads that create a value at the same time all get the value that was stored first.
     pub(crate) fn get(
         &self,
         is_right: impl Fn(&T) -> bool,

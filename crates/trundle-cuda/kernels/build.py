@@ -132,14 +132,14 @@ def check_registers(ptxas, path, capability):
     """Checks that no kernel exceeds its register limit or spills."""
     with tempfile.TemporaryDirectory() as folder:
         command = [ptxas, "--verbose", f"--gpu-name=sm_{capability}", "-o", f"{folder}/kernels.cubin", path]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-    if said.returncode != 0:
-        sys.exit(f"ptxas refuses {path.name}: {said.stderr}")
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        sys.exit(f"ptxas refuses {path.name}: {result.stderr}")
     kernels = re.findall(
-        r"Function properties for (\w+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores.*\n.*Used (\d+) registers", said.stderr
+        r"Function properties for (\w+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores.*\n.*Used (\d+) registers", result.stderr
     )
     if not kernels:
-        sys.exit(f"ptxas says nothing of registers: {said.stderr}")
+        sys.exit(f"ptxas does not report registers: {result.stderr}")
     for name, stack, spilled, registers in kernels:
         most = next(most for (of, begin), most in REGISTERS.items() if of == capability and name.startswith(begin))
         print(f"sm_{capability} {name}: {registers} registers of {most}, {stack} bytes of stack, {spilled} spilled")

@@ -87,7 +87,7 @@ impl BucketAddition {
         }
     }
 
-    /// Begins an addition. The tags are those of the temporary folder and of the note; the latter must be unique.
+    /// Begins an addition. The tags belong to the temporary folder and to the note. The note's tag must be unique.
     ///
     /// # Errors
     /// The errors of [`BucketAddition::check`], and if the bucket or the temporary folder cannot be written to.

@@ -34,7 +34,7 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 /// A Zarr store that is being written to a bucket.
 ///
 /// Objects cannot be renamed, so chunks are written to their final keys. [`finish`](BucketOutput::finish) then writes
-/// the metadata, that of the root last, which makes the store visible. Dropping an unfinished store removes its objects
+/// the metadata, the root's metadata last, which makes the store visible. Dropping an unfinished store removes its objects
 /// unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
@@ -190,7 +190,7 @@ impl BucketOutput {
     pub(crate) fn keep(&self) -> Result<(), Problem> {
         let _writing = self.writing();
         let mut metadata: Vec<_> = std::mem::take(&mut *self.metadata()).into_iter().collect();
-        // The metadata of a group comes before that of its members.
+        // The metadata of a group comes before the metadata of its members.
         metadata.sort_by_key(|(key, _)| key.matches('/').count());
         for (key, bytes) in metadata {
             if self.objects.needs_metadata_first() {

@@ -57,7 +57,7 @@ pub(crate) struct Listing {
 pub(crate) trait Contents: Send {
     fn listing(&self) -> &Listing;
 
-    /// Returns the format of the file, if it differs from the format of the reader that was asked.
+    /// Returns the format of the file, if it differs from the format of the reader that was called.
     fn format(&self) -> Option<&'static Format> {
         None
     }

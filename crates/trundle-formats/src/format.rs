@@ -23,7 +23,7 @@ type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Pro
 pub(crate) enum NewFolder<'a> {
     /// An empty folder to which one process writes.
     Alone(&'a Path),
-    /// A folder to which several processes write, one of which has created the output. Files are created in `made_in`
+    /// A folder to which several processes write. One of them has created the output. Files are created in `made_in`
     /// and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
     /// A folder for chunks that are later moved into the existing store `store`. `request` identifies the request.
@@ -31,8 +31,8 @@ pub(crate) enum NewFolder<'a> {
     /// An existing store in a bucket.
     #[cfg(feature = "zarr")]
     BucketAddition(&'a crate::bucket_addition::BucketAddition),
-    /// A bucket. The list of written files is there if several processes write to the store, one of which has created
-    /// it.
+    /// A bucket. There is a list of written files if several processes write to the store, which one of them has
+    /// created.
     #[cfg(feature = "zarr")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }

@@ -81,7 +81,7 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder` by run, or only those of the output `output_tag`.
+/// Lists the temporary files in `folder` by run, or only the files of the output `output_tag`.
 ///
 /// For the URL of a bucket, lists the unfinished stores there and in the folders directly below it.
 ///

@@ -522,8 +522,8 @@ fn find(destination: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> 
     }
 }
 
-/// Returns whether `path` is a pipe or a device. The system must resolve links, because those of `/dev/stdout` and
-/// `/dev/fd` do not contain a real path.
+/// Returns whether `path` is a pipe or a device. The system must resolve links, because the links at
+/// `/dev/stdout` and in `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
 }

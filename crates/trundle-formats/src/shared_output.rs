@@ -110,7 +110,7 @@ impl SharedOutput {
         work_folder(path, tag)
     }
 
-    /// Returns the tag by which other processes find the output.
+    /// Returns the tag that other processes use to find the output.
     pub fn tag(&self) -> &str {
         &self.tag
     }

@@ -166,7 +166,7 @@ impl Source {
         Source { files, input: Input::Blob(Arc::new(bytes)), position: 0, ..self }
     }
 
-    /// Returns a source with the same name and files, and other bytes, which are made from those of this one.
+    /// Returns a source with the same name and files, but other bytes, which are made from the bytes of this source.
     ///
     /// # Errors
     /// [`Problem::Unsupported`] for a stream.

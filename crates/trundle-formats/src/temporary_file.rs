@@ -208,8 +208,8 @@ impl TemporaryFile {
 
     /// Opens and locks the file at [`TemporaryFile::path_of`].
     ///
-    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions` less the umask, by default those of
-    /// a private file.
+    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions` less the umask, by default the
+    /// permissions of a private file.
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if it cannot be created or opened.

@@ -29,7 +29,7 @@ pub enum Pattern {
 /// another element.
 const RUN_BYTES: usize = 64;
 
-/// The minimum size of a row for [`Pattern::Runs`], in bytes: those that one workgroup writes.
+/// The minimum size of a row for [`Pattern::Runs`], in bytes: as many as one workgroup writes.
 const RUN_ROW_BYTES: usize = 4096;
 
 /// The sizes of elements for tiles, in bytes. Elements of 4 bytes and more are accessed in words.

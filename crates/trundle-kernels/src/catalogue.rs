@@ -80,7 +80,7 @@ pub struct Kernel {
     /// The instruction set it needs.
     pub simd: Simd,
     /// Whether only machines without a wider instruction set use the kernel. It then applies to more tiles than the
-    /// kernels of wider sets, which was not measured beside them.
+    /// kernels of wider sets. On these tiles, it was not compared with other kernels.
     is_alone: bool,
     /// Which loops of a block the kernel takes as rows and columns.
     pub roles: Roles,

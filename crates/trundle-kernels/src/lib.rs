@@ -8,7 +8,7 @@
 //! # Features
 //!
 //! - `std` (default): detects the instruction sets of the machine, and gives each thread scratch memory. Without it, the
-//!   crate needs only `alloc`. The available instruction sets are then those that the crate is compiled for, and some
+//!   crate needs only `alloc`. The available instruction sets are then the sets that the crate is compiled for, and some
 //!   kernels use slower methods that need no scratch memory.
 #![allow(unsafe_code)]
 #![no_std]

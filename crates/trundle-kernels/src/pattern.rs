@@ -1,4 +1,4 @@
-//! Patterns of tiles, by which the planner picks a kernel and the sizes of its tiles.
+//! Patterns of tiles. The planner uses them to pick a kernel and the sizes of its tiles.
 
 use crate::tile::StoreKind;
 use crate::tuning::Tuning;

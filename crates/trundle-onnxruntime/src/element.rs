@@ -5,7 +5,7 @@ use trundle_models::{ElementType, onnx};
 
 use crate::failure::{Failure, Result};
 
-/// Numbers in `ONNXTensorElementDataType` that differ from those in ONNX's `TensorProto.DataType`, which come second.
+/// Types with different numbers: the number in `ONNXTensorElementDataType`, and in ONNX's `TensorProto.DataType`.
 const DIFFERENT: [(i32, i32); 3] = [(24, 25), (25, 26), (26, 24)];
 
 /// The element type of a type number.

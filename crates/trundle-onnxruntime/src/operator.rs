@@ -27,7 +27,7 @@ pub(crate) trait Operator: Sized + Sync {
 
     fn run(&self, context: &Context) -> Result<()>;
 
-    /// Declares the known types and shapes of the outputs. Unknown ones are no error.
+    /// Declares the known types and shapes of the outputs. Unknown types and shapes are not an error.
     fn infer(inference: &Inference) -> Result<()>;
 }
 

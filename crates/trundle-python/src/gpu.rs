@@ -41,7 +41,7 @@ impl GpuPlan {
     /// The approximate size of a plan in bytes.
     pub(crate) const OWN_BYTES: usize = 8 << 10;
 
-    /// Plans `program` for inputs of these layouts.
+    /// Plans `program` for inputs with these layouts.
     ///
     /// # Errors
     /// The errors of the program, and RuntimeError if the GPU cannot be used.

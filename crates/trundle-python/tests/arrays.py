@@ -117,7 +117,7 @@ class _Bytes:
 
 
 def bytes_of(array):
-    """Bytes as a last axis, including padding."""
+    """Returns the bytes of the elements, including padding, as an additional last axis."""
     return np.asarray(_Bytes(array))
 
 
@@ -126,7 +126,7 @@ def array_of(raw, dtype):
 
 
 def moved(x, move):
-    """The result of `move` for x, without numpy's own copies of x's elements.
+    """Returns the result of `move` for x, without numpy's own copies of x's elements.
 
     Applies `move` to the positions of the elements, and then gathers their bytes.
     """
@@ -149,7 +149,7 @@ def assert_same_bits(actual, expected, note=""):
 
 
 def assert_new(result, x, expected, note=""):
-    """The result owns its memory, is in C order and equals `expected` bit by bit."""
+    """Checks that the result owns its memory, is in C order and equals `expected` bit by bit."""
     assert type(result) is np.ndarray, note
     assert_same_bits(result, expected, note)
     flags = result.flags

@@ -81,7 +81,7 @@ class Emulated:
     def array(self, values):
         """An array with these values on the current device, copied synchronously."""
         made = self.empty(values.shape, values.dtype)
-        made.lying[...] = values
+        made.memory[...] = values
         return made
 
 
@@ -125,25 +125,25 @@ class Device:
 
 
 class Array:
-    """`lying` is a numpy array of the same memory."""
+    """`memory` is a numpy array that shares the memory of the array."""
 
-    def __init__(self, emulated, device_id, lying):
-        self.emulated, self.device_id, self.lying = emulated, device_id, lying
+    def __init__(self, emulated, device_id, memory):
+        self.emulated, self.device_id, self.memory = emulated, device_id, memory
 
-    shape = property(lambda self: self.lying.shape)
-    dtype = property(lambda self: self.lying.dtype)
+    shape = property(lambda self: self.memory.shape)
+    dtype = property(lambda self: self.memory.dtype)
     device = property(lambda self: Device(self.emulated, self.device_id))
 
     def __getitem__(self, key):
-        return type(self)(self.emulated, self.device_id, self.lying[key])
+        return type(self)(self.emulated, self.device_id, self.memory[key])
 
     def transpose(self, *axes):
-        return type(self)(self.emulated, self.device_id, self.lying.transpose(*axes))
+        return type(self)(self.emulated, self.device_id, self.memory.transpose(*axes))
 
     def get(self):
         """Synchronises the current stream."""
         self.emulated.get_current_stream(self.device_id).synchronize()
-        return self.lying.copy()
+        return self.memory.copy()
 
     def __array__(self, *_, **__):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
@@ -152,8 +152,8 @@ class Array:
         return 2, self.device_id
 
     def __dlpack__(self, *, stream=None, max_version=None):
-        assert stream == -1, "it is moved on the current stream, for which nothing waits"
-        capsule = self.lying.__dlpack__(max_version=max_version)
+        assert stream == -1, "trundle moves on the current stream, and must not wait for it"
+        capsule = self.memory.__dlpack__(max_version=max_version)
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         # After version, owner, deleter, flags and address.

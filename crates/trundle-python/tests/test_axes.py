@@ -46,7 +46,7 @@ def test_forms_of_a_permutation(x, form):
 
 
 @pytest.mark.parametrize("order", [(), [], np.array([], "i8")], ids=repr)
-def test_an_empty_order_inverts(x, order):
+def test_an_empty_order_reverses_the_axes(x, order):
     assert_new(trundle.transpose(x, order), x, x.T)
     for rank in range(3):
         small = x[(0,) * (4 - rank)]
@@ -142,7 +142,7 @@ def test_rot90_of_every_form(x):
         (lambda x: trundle.rot90(a=x), TypeError, "unexpected keyword argument 'a'"),
     ],
 )
-def test_what_rot90_refuses(x, refused, error, message):
+def test_rot90_refuses_invalid_arguments(x, refused, error, message):
     with pytest.raises(error, match=message):
         refused(x)
 
@@ -156,7 +156,7 @@ def test_swapaxes_of_every_pair(x):
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2)])
-def test_no_elements(shape):
+def test_arrays_without_elements(shape):
     x = np.zeros(shape, "f4")
     assert_new(trundle.transpose(x), x, x.T)
     assert_new(trundle.permute_dims(x, range(x.ndim)), x, x)

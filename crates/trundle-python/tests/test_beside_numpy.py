@@ -15,7 +15,7 @@ CALLS = 100_000 if ALL else 700
 windows_of = np.lib.stride_tricks.sliding_window_view
 
 # numpy 2.3 introduced this default.
-BY_DEFAULT_THE_LAST = np.lib.NumpyVersion(np.__version__) >= "2.3.0"
+LAST_AXIS_IS_DEFAULT = np.lib.NumpyVersion(np.__version__) >= "2.3.0"
 
 
 def one_in(rng, many):
@@ -59,7 +59,7 @@ def draw_integers(rng, low, high, shape):
     return values.tolist() if one_in(rng, 3) else values.astype(pick(rng, kinds))
 
 
-def sized(x, axis):
+def size_along(x, axis):
     """The axis may be out of range, or None for the flat array."""
     if axis is None:
         return x.size
@@ -68,7 +68,7 @@ def sized(x, axis):
 
 def takes(rng, x):
     axis = None if one_in(rng, 4) else draw_axis(rng, x.ndim)
-    size = sized(x, axis)
+    size = size_along(x, axis)
     mode = pick(rng, ["raise", "raise", "wrap", "clip"])
     # numpy does not terminate otherwise.
     mode = "raise" if size == 0 else mode
@@ -85,7 +85,7 @@ def takes(rng, x):
 
 def takes_along(rng, x):
     axis = None if one_in(rng, 6) else draw_axis(rng, x.ndim)
-    size = sized(x, axis)
+    size = size_along(x, axis)
     shape = [int(pick(rng, [n, n, 1])) for n in x.shape]
     if axis is None:
         shape = [int(rng.integers(5))] if size else [0]
@@ -99,7 +99,7 @@ def takes_along(rng, x):
     indices = indices.astype(int) if indices.size == 0 else indices
     if one_in(rng, 40) and axis is not None:
         indices = indices.astype(pick(rng, ["f8", "?"]))
-    if axis in (-1, x.ndim - 1) and BY_DEFAULT_THE_LAST:
+    if axis in (-1, x.ndim - 1) and LAST_AXIS_IS_DEFAULT:
         return lambda **rest: trundle.take_along_axis(x, indices, **rest), lambda p: np.take_along_axis(p, indices)
     return (
         lambda **rest: trundle.take_along_axis(x, indices, axis, **rest),
@@ -113,7 +113,7 @@ def repeats(rng, x):
     if one_in(rng, 2):
         counts = pick(rng, [int, np.int16, np.array, lambda n: [n]])(rng.integers(low, 5))
     else:
-        counts = rng.integers(low, 4, sized(x, axis) + one_in(rng, 15)).astype(pick(rng, ["i8", "i1", ">i4"]))
+        counts = rng.integers(low, 4, size_along(x, axis) + one_in(rng, 15)).astype(pick(rng, ["i8", "i1", ">i4"]))
     counts = np.array(counts).reshape(1, -1) if one_in(rng, 40) else counts
     return lambda **rest: trundle.repeat(x, counts, axis, **rest), lambda p: np.repeat(p, counts, axis)
 
@@ -143,7 +143,7 @@ def windows(rng, x):
         window = window[0] if len(window) == 1 and one_in(rng, 2) else window
     else:
         axis = [draw_axis(rng, x.ndim) for _ in range(rng.integers(3))]
-        window = tuple(int(rng.integers(1, sized(x, a) // len(axis) + 2)) for a in axis)
+        window = tuple(int(rng.integers(1, size_along(x, a) // len(axis) + 2)) for a in axis)
         axis, window = (axis[0], window[0]) if len(axis) == 1 and one_in(rng, 2) else (axis, window)
     if one_in(rng, 30) and isinstance(window, tuple):
         window = (*window, int(rng.integers(-1, 2)))
@@ -197,14 +197,14 @@ def draw_out(rng, x, expected):
     return None, out
 
 
-def is_looser_of_numpy(expected, raised):
+def numpy_skips_this_check(expected, raised):
     """For an empty result, numpy checks neither indices nor repeats."""
-    is_looser = isinstance(raised, IndexError) or "must not be negative" in str(raised)
-    return expected.size == 0 and is_looser
+    is_skipped_check = isinstance(raised, IndexError) or "must not be negative" in str(raised)
+    return expected.size == 0 and is_skipped_check
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_as_numpy_does(function):
+def test_random_calls_equal_numpy(function):
     rng = np.random.default_rng([CALLS, FUNCTIONS.index(function)])
     refused = 0
     for number in range(CALLS):
@@ -223,7 +223,7 @@ def test_as_numpy_does(function):
         try:
             result = ours(threads=pick(rng, [None, 1, 2]))
         except Exception as raised:  # noqa: BLE001
-            assert is_looser_of_numpy(expected, raised), (note, raised)
+            assert numpy_skips_this_check(expected, raised), (note, raised)
             continue
         assert_new(result, x, expected, note)
         if one_in(rng, 3):
@@ -238,4 +238,4 @@ def test_as_numpy_does(function):
                 expected = moved(within, numpys)
             assert ours(out=out) is out, note
             assert_same_bits(out, expected, note)
-    assert refused > CALLS // 200, "errors are drawn too"
+    assert refused > CALLS // 200, "too few of the random calls are errors"

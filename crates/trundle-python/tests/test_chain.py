@@ -19,7 +19,7 @@ def patches(p):
     return p.reshape(2, 2, 2, 3, 3).transpose(0, 2, 1, 3, 4).reshape(4, 18)
 
 
-def image_again(p):
+def image_from_patches(p):
     return p.reshape(2, 2, 2, 3, 3).transpose(0, 2, 1, 3, 4).reshape(4, 6, 3)
 
 
@@ -27,7 +27,7 @@ def image_again(p):
 EXAMPLES = {
     "h w c -> c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
     "(h p) (w q) c -> (h w) (p q c), p=2, q=3": (IMAGE, patches),
-    "(h w) (p q c) -> (h p) (w q) c, h=2, p=2, q=3": ((4, 18), image_again),
+    "(h w) (p q c) -> (h p) (w q) c, h=2, p=2, q=3": ((4, 18), image_from_patches),
     "... c -> c (...)": (VOLUME, lambda p: p.transpose(2, 0, 1).reshape(4, 6)),
     "b t -> b 1 t 1": (BATCH, lambda p: p.reshape(3, 1, 4, 1)),
     "h w c → c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
@@ -77,7 +77,7 @@ def test_examples(text, rng):
         assert_new(trundle.chain(text)(x, threads=2), x, moved(x, move))
 
 
-def test_stages_may_be_given_one_by_one(rng):
+def test_stages_can_be_separate_arguments(rng):
     x = random_array("u2", IMAGE, rng)
     one_text = trundle.chain("flip(axes=[2]) | h w c -> c h w | roll(shift=1, axes=0)")
     for chain in (
@@ -88,7 +88,7 @@ def test_stages_may_be_given_one_by_one(rng):
         assert_new(chain(x), x, np.roll(np.flip(x, 2).transpose(2, 0, 1), 1, 0))
 
 
-def pad_as_numpy(count, rng):
+def check_pads(count, rng):
     for _ in range(count):
         x = random_array("u2", tuple(rng.integers(1, 6, rng.integers(1, 4))), rng)
         mode = rng.choice(["edge", "reflect", "symmetric", "wrap"])
@@ -100,11 +100,11 @@ def pad_as_numpy(count, rng):
         assert (padded == np.pad(x, width, mode)).all(), (x.shape, width, mode)
 
 
-def test_pads_are_those_of_numpy(rng):
-    pad_as_numpy(500, rng)
+def test_pads_equal_numpy(rng):
+    check_pads(500, rng)
 
 
-def test_a_chain_of_no_stages_copies(rng):
+def test_an_empty_chain_copies(rng):
     chain = trundle.chain()
     for shape in (IMAGE, (), (0,)):
         x = random_array("f4", shape, rng)
@@ -114,7 +114,7 @@ def test_a_chain_of_no_stages_copies(rng):
     assert pickle.loads(pickle.dumps(chain)) == chain
 
 
-def test_random_chains_are_their_steps(rng):
+def test_random_chains_equal_separate_stages(rng):
     stages = [
         ("flip(axes=[0])", lambda p: np.flip(p, 0)),
         ("flip(1)", lambda p: np.flip(p, 1)),
@@ -152,14 +152,14 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_equality_is_that_of_the_operators(one, other):
+def test_chains_with_equal_operators_are_equal(one, other):
     one, other = trundle.chain(one), trundle.chain(other)
     assert one == other and not one != other
     assert hash(one) == hash(other)
     assert len({one, other}) == 1
 
 
-def test_other_chains_and_other_things_are_not_equal():
+def test_other_chains_and_types_are_not_equal():
     one = trundle.chain("flip(0)")
     for other in (
         trundle.chain("flip(1)"),
@@ -175,7 +175,7 @@ def test_other_chains_and_other_things_are_not_equal():
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_repr_makes_it_again(text):
+def test_repr_evaluates_to_an_equal_chain(text):
     chain = trundle.chain(text)
     assert repr(chain).startswith("trundle.chain('")
     assert eval(repr(chain)) == chain
@@ -193,7 +193,7 @@ def test_pickles_and_copies(text, rng):
     assert copy.copy(chain) == copy.deepcopy(chain) == chain
 
 
-def test_a_plan_says_what_would_be_done():
+def test_a_plan_describes_the_move_without_running_it():
     x = np.zeros((480, 640, 3), "u1")
     plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(x)
     assert isinstance(plan, trundle.Plan)
@@ -232,7 +232,7 @@ def test_a_plan_of_several_passes_has_scratch(rng):
     assert_new(chain(x), x, several_passes(x))
 
 
-def test_a_plan_is_for_a_shape_that_fits():
+def test_plan_refuses_arguments_that_do_not_fit():
     chain = trundle.chain("a b -> b a")
     with pytest.raises(ValueError, match=r"\^"):
         chain.plan(np.zeros(3))
@@ -267,7 +267,7 @@ def test_refused_texts(text):
     assert "^" in message and (text in message)
 
 
-def test_the_caret_stands_under_the_place():
+def test_the_caret_marks_the_error():
     with pytest.raises(ValueError) as caught:
         trundle.chain("flip(0)", "(h p) w c -> h w (p d), p=2")
     lines = str(caught.value).splitlines()
@@ -308,7 +308,7 @@ def test_refused_shapes(text, shape):
 
 
 @pytest.mark.parametrize("stage", [b"flip(0)", 1, None, ["flip(0)"], ("flip(0)",), np.flip])
-def test_stages_are_texts(stage):
+def test_stages_must_be_strings(stage):
     with pytest.raises(TypeError):
         trundle.chain(stage)
     with pytest.raises(TypeError):
@@ -348,7 +348,7 @@ def test_threads_may_share_a_chain(rng):
     assert not wrong
 
 
-def test_subclasses_come_back_as_arrays():
+def test_subclasses_become_plain_arrays():
     x = np.arange(1, 7).reshape(2, 3).view(np.recarray)
     result = trundle.chain("a b -> b a")(x)
     assert type(result) is np.ndarray
@@ -362,7 +362,7 @@ def time_major(x, lengths):
     return reversed_subsequences(x, np.asarray(lengths).reshape(-1, 1), 1).T
 
 
-def test_lengths_at_the_call(rng):
+def test_lengths_are_passed_at_the_call(rng):
     chain = trundle.chain(*TIME_MAJOR)
     for turn in range(20):
         x = random_array(("u1", "f4", "c16")[turn % 3], (5, 7), rng)
@@ -393,7 +393,7 @@ def test_lengths_are_read_at_every_call(rng):
         open_lanes(y, n=lanes.reshape(4, 1, 1))
 
 
-def test_several_lengths_and_one_for_several_stages(rng):
+def test_stages_with_different_and_shared_lengths(rng):
     x = random_array("u2", (3, 4), rng)
     chain = trundle.chain("reverse(1, n, 0)", "flip(0)", "reverse(1, m, 0)", "reverse(1, n, 0)")
 
@@ -440,7 +440,7 @@ REFUSED_LENGTHS = {
 
 
 @pytest.mark.parametrize("name", REFUSED_LENGTHS)
-def test_refused_lengths_at_the_call(name):
+def test_invalid_lengths_are_refused(name):
     error, lengths, words = REFUSED_LENGTHS[name]
     chain = trundle.chain(*TIME_MAJOR)
     for call in (chain, chain.plan):
@@ -448,19 +448,19 @@ def test_refused_lengths_at_the_call(name):
             call(BATCHES, **lengths)
 
 
-def test_a_chain_without_open_lengths_takes_none():
+def test_a_chain_without_open_lengths_refuses_lengths():
     with pytest.raises(TypeError, match="'lengths'; it has no open names"):
         trundle.chain("flip(0)")(BATCHES, lengths=[1, 2, 3])
 
 
 @pytest.mark.parametrize("name", ["out", "threads"])
-def test_names_of_lengths_that_a_call_has_already(name):
+def test_lengths_cannot_have_the_name_of_a_keyword(name):
     with pytest.raises(ValueError, match=f"lengths={name}: "):
         trundle.chain(f"reverse(1, lengths={name})")
 
 
 @pytest.mark.parametrize("file", ["lens.npy", "'lens'", '"n"', "a/b", "n-1"])
-def test_lengths_are_in_no_file(file):
+def test_lengths_are_not_read_from_files(file):
     with pytest.raises(ValueError, match=r"chains do not read files here[\s\S]*\^[\s\S]*lengths=n"):
         trundle.chain(f"reverse(1, lengths={file})")
 
@@ -476,12 +476,12 @@ def test_lengths_are_in_no_file(file):
         "tensor([1, 2])",
     ],
 )
-def test_lengths_as_numpy_prints_them(printed):
+def test_printed_lengths_are_refused_with_a_hint(printed):
     with pytest.raises(ValueError, match=r"at the call, as chain\(.*or write lengths.tolist\(\)"):
         trundle.chain("flip(0)", f"reverse(axis=1, batch_axis=0, lengths={printed})", "flip(1)")
 
 
-def test_the_hint_on_printed_lengths_is_for_them_alone():
+def test_other_errors_do_not_hint_at_printed_lengths():
     for text in (
         "reverse(1, lengths=[1, -2])",
         "reverse(1, lengths=[1, 2]",
@@ -525,7 +525,7 @@ def test_chains_are_joined(rng):
     assert_new((lengths | one)(x, n=[1, 2, 3]), x, lengths(x, n=[1, 2, 3])[::-1])
 
 
-def test_what_is_not_joined():
+def test_chains_join_only_chains_and_strings():
     one = trundle.chain("flip(0)")
     for other in (1, None, ["flip(0)"], b"flip(0)"):
         with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \|"):
@@ -551,7 +551,7 @@ def test_the_class_makes_chains():
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n"])
-def test_an_empty_text_is_no_stage(blank):
+def test_an_empty_text_is_not_a_stage(blank):
     assert trundle.chain(blank) == trundle.chain()
     assert trundle.chain(str(trundle.chain())) == trundle.chain()
     with pytest.raises(ValueError, match="empty stage"):
@@ -574,6 +574,6 @@ def test_plans_are_not_pickled():
             copied(plan)
 
 
-def test_the_call_is_documented_at_the_class():
+def test_the_class_documents_the_call():
     words = trundle.Chain.__doc__
     assert "chain(x, /, *, out=None, threads=None, **given)" in words and "TypeError" in words

@@ -18,7 +18,7 @@ def same(found, expected):
     assert_array_equal(found, expected)
 
 
-def test_arrays_are_given_by_their_names():
+def test_arrays_are_passed_by_name():
     a, b = np.arange(6.0).reshape(2, 3), np.ones((1, 3))
     joined = trundle.chain("concat(a, b, axis=0) | x y -> y x")
     same(joined(a=a, b=b), np.concatenate([a, b]).T)
@@ -29,7 +29,7 @@ def test_arrays_are_given_by_their_names():
     same(indexed(a, i=[2, 0], more=a), np.concatenate([a[:, [2, 0]], a], 1))
 
 
-def test_what_is_missing_or_too_much_is_named():
+def test_invalid_arrays_and_names_are_refused():
     a = np.arange(6.0).reshape(2, 3)
     joined = trundle.chain("concat(a, b, axis=0)")
     with pytest.raises(TypeError, match="the array 'b' is missing: give b=..."):
@@ -54,7 +54,7 @@ def test_what_is_missing_or_too_much_is_named():
         trundle.chain("concat(_, b, axis=2)")(a, b=a)
 
 
-def test_chains_join_and_are_pickled_with_their_names():
+def test_joined_and_pickled_chains_keep_array_names():
     a = np.arange(3)
     joined = "flip(0)" | trundle.chain("concat(_, b)") | "pad(1)"
     assert str(joined) == "flip(0) | concat(_, b) | pad(1)"
@@ -68,14 +68,14 @@ def test_chains_join_and_are_pickled_with_their_names():
     assert "from constant 0 to output 0" in str(plan)
 
 
-def test_the_result_may_be_what_is_read():
+def test_out_may_overlap_the_inputs():
     x = np.arange(4.0)
     trundle.chain("concat(y, _)")(x[:2], y=x[1:3], out=x)
     same(x, np.array([1.0, 2.0, 0.0, 1.0]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_constant_is_of_the_dtype(dtype):
+def test_a_constant_has_the_dtype_of_the_array(dtype):
     x = np.array([[0, 1], [1, 0]], dtype=dtype)
     for value in [0, 1]:
         same(trundle.chain(f"pad(1, value={value})")(x), np.pad(x, 1, constant_values=value))
@@ -90,7 +90,7 @@ def test_a_constant_is_of_the_dtype(dtype):
             trundle.chain("pad(1, value=1.5)")(x)
 
 
-def test_plans_are_kept_by_all_that_they_depend_on():
+def test_cached_plans_depend_on_dtype_strides_and_size():
     chain = trundle.chain("concat(_, b) | pad(1, value=1)")
     for _ in range(2):
         for dtype in ["i4", "f4", ">f4", "f8"]:
@@ -101,7 +101,7 @@ def test_plans_are_kept_by_all_that_they_depend_on():
                     same(chain(a, b=b), expected.astype(dtype))
 
 
-def test_what_numbers_do_not_say_is_zero_alone():
+def test_only_zero_pads_types_that_are_not_numbers():
     words = np.array(["ab", "c"])
     same(trundle.chain("pad(1)")(words), np.array(["", "ab", "c", ""]))
     days = np.array(["2020-01-01"], "M8[D]")
@@ -122,28 +122,28 @@ def test_arrays_of_other_libraries():
         trundle.chain("concat(_, b)")(t, b=t.numpy())
 
 
-def views(chance, sizes, first):
+def random_view(chance, sizes, first):
     """An array of the given sizes, with any order of axes in memory, some backwards or with gaps."""
     elements = int(np.prod(sizes))
     base = np.arange(first, first + elements, dtype="i4").reshape(sizes)
     order = chance.sample(range(len(sizes)), len(sizes))
-    laid = np.ascontiguousarray(base.transpose(order)).transpose(np.argsort(order))
+    permuted = np.ascontiguousarray(base.transpose(order)).transpose(np.argsort(order))
     axis = chance.randrange(len(sizes))
     cut = (slice(None),) * axis
     kind = chance.randrange(3)
     if kind == 0:
-        return np.flip(np.flip(laid, axis).copy(), axis)
+        return np.flip(np.flip(permuted, axis).copy(), axis)
     if kind == 1:
-        gaps = np.repeat(laid, 2, axis=axis)
+        gaps = np.repeat(permuted, 2, axis=axis)
         return gaps[(*cut, slice(None, None, 2))]
-    return laid
+    return permuted
 
 
-def test_random_chains_beside_numpy():
+def test_random_chains_equal_numpy():
     chance = random.Random(5)
     for _ in range(COUNT):
         rank = chance.randint(1, 3)
-        x = views(chance, [chance.randint(0, 4) for _ in range(rank)], 0)
+        x = random_view(chance, [chance.randint(0, 4) for _ in range(rank)], 0)
         stages, given, expected, first = [], {}, x, x.size
         for number in range(chance.randint(1, 4)):
             axis = chance.randrange(expected.ndim)
@@ -151,7 +151,7 @@ def test_random_chains_beside_numpy():
             if kind == 0:
                 sizes = list(expected.shape)
                 sizes[axis] = chance.randint(0, 3)
-                other = views(chance, sizes, first)
+                other = random_view(chance, sizes, first)
                 first += other.size
                 given[f"t{number}"] = other
                 stages.append(f"concat(_, t{number}, axis={axis})")
@@ -170,7 +170,7 @@ def test_random_chains_beside_numpy():
         same(chain(x, **given), expected)
 
 
-def test_one_array_is_put_into_another():
+def test_scatters_write_one_array_into_another():
     x = np.arange(6.0).reshape(2, 3)
     order, values = np.array([[2, 0], [1, 1]]), np.array([[10.0, 11.0], [12.0, 13.0]])
     expected = x.copy()
@@ -195,7 +195,7 @@ def test_one_array_is_put_into_another():
     assert pickle.loads(pickle.dumps(put)) == put
 
 
-def test_what_is_not_put_is_said():
+def test_scatters_refuse_invalid_arguments():
     x, put = np.arange(4.0), trundle.chain("put_along_axis(_, v, indices=i, axis=0)")
     with pytest.raises(IndexError, match=r"index 4 at \[1\] is out of range for an axis of size 4"):
         put(x, v=x[:2], i=[0, 4])
@@ -215,19 +215,19 @@ def test_what_is_not_put_is_said():
         trundle.chain("scatter_nd(_, a, b, indices=i)")
 
 
-def test_random_scatters_beside_numpy():
+def test_random_scatters_equal_numpy():
     chance = random.Random(6)
     for _ in range(COUNT):
         rank = chance.randint(1, 4)
         sizes = [chance.randint(1, 4) for _ in range(rank)]
-        x, axis = views(chance, sizes, 0), chance.randrange(rank)
+        x, axis = random_view(chance, sizes, 0), chance.randrange(rank)
         expected, kind = x.copy(), chance.randrange(3)
         if kind == 0:
             along = [chance.choice([1, size]) for size in sizes]
             along[axis] = chance.randint(1, 4)
             indices = np.array([chance.randint(-sizes[axis], sizes[axis] - 1) for _ in range(int(np.prod(along)))]).reshape(along)
             positions = [at if number == axis else size for number, (at, size) in enumerate(zip(along, sizes))]
-            values = views(chance, [chance.choice([1, size]) for size in positions], 1000)
+            values = random_view(chance, [chance.choice([1, size]) for size in positions], 1000)
             np.put_along_axis(expected, indices, values, axis)
             text, given = f"put_along_axis(_, u, indices=i, axis={axis})", {"u": values, "i": indices}
         elif kind == 1:
@@ -236,7 +236,7 @@ def test_random_scatters_beside_numpy():
                 [[chance.randint(-size, size - 1) for size in sizes[:together]] for _ in range(int(np.prod(positions)))],
                 dtype="i8",
             ).reshape([*positions, together])
-            values = views(chance, [*positions, *sizes[together:]], 1000)
+            values = random_view(chance, [*positions, *sizes[together:]], 1000)
             for at in np.ndindex(*positions):
                 expected[tuple(indices[at])] = values[at]
             text, given = "scatter_nd(_, u, indices=i)", {"u": values, "i": indices}
@@ -246,7 +246,7 @@ def test_random_scatters_beside_numpy():
             region = [slice(None)] * rank
             for number, at in enumerate(axes):
                 region[at] = slice(starts[number], stops[number], steps[number])
-            values = views(chance, expected[tuple(region)].shape, 1000)
+            values = random_view(chance, expected[tuple(region)].shape, 1000)
             expected[tuple(region)] = values
             text, given = f"slice_scatter(_, u, starts={starts}, stops={stops}, axes={axes}, steps={steps})", {"u": values}
         same(trundle.chain(text)(x, **given), expected)

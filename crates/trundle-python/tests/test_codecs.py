@@ -47,7 +47,7 @@ def stored(codec, array, order, **options):
 @pytest.mark.filterwarnings("ignore:The data type")
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_what_is_stored_is_the_same(dtype, order):
+def test_both_codecs_store_the_same_bytes(dtype, order):
     array = np.random.default_rng(3).integers(0, 2, (6, 7, 9)).astype(dtype)
     options = {"chunks": (4, 3, 5), "compressors": None}
     ours, theirs = stored(OURS, array, order, **options), stored(THEIRS, array, order, **options)
@@ -95,7 +95,7 @@ def test_trundle_moves_the_chunks(monkeypatch):
     assert moved == [(4, 3)] * 2 + [(3, 4)] * 2
 
 
-def test_texts_of_any_length_are_left_to_zarr():
+def test_variable_length_strings_are_left_to_zarr():
     # zarr-python does not read these texts back correctly, so both codecs only have to agree.
     array = np.array([["a", "bcd"], ["", "ef"], ["x" * 40, "y"]], dtype=object)
     read = []
@@ -109,5 +109,5 @@ def test_texts_of_any_length_are_left_to_zarr():
     assert read[0] == read[1]
 
 
-def test_without_the_line_of_configuration_nothing_changes():
+def test_zarr_uses_its_own_codec_by_default():
     assert zarr.registry.get_codec_class("transpose").__module__ == "zarr.codecs.transpose"

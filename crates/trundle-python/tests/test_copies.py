@@ -24,7 +24,7 @@ def test_rank_0_becomes_rank_1():
     assert out[0] == 2.5
 
 
-def test_strides_of_a_new_array_are_those_of_its_shape(rng):
+def test_a_new_array_has_numpys_default_strides(rng):
     # Strides are arbitrary along axes of size 1 and in empty arrays.
     for shape in ((1, 5, 1), (3, 0, 2), (1, 1), (2, 3)):
         x = random_array("f4", shape, rng)
@@ -69,7 +69,7 @@ def test_src_broadcasts(src_shape, dst_shape, rng):
         ((0,), (3,)),
     ],
 )
-def test_src_that_does_not_broadcast(src_shape, dst_shape):
+def test_src_that_does_not_broadcast_is_refused(src_shape, dst_shape):
     dst = np.zeros(dst_shape)
     with pytest.raises(ValueError):
         np.copyto(dst, np.ones(src_shape))
@@ -91,7 +91,7 @@ def test_dst_of_any_strides(view, dtype, rng):
     assert_same_bits(dst, moved(src, lambda p: np.broadcast_to(p, dst.shape)))
 
 
-def test_what_lies_between_the_elements_of_dst_stays(rng):
+def test_bytes_between_the_elements_of_dst_are_kept(rng):
     whole = random_array("u1", (20, 30), rng)
     expected = whole.copy()
     src = random_array("u1", (10, 10), rng)
@@ -100,7 +100,7 @@ def test_what_lies_between_the_elements_of_dst_stays(rng):
     assert_same_bits(whole, expected)
 
 
-def test_overlap_is_as_if_src_had_been_copied(rng):
+def test_src_may_overlap_dst(rng):
     for write, read in [
         (np.s_[1:], np.s_[:-1]),
         (np.s_[:-1], np.s_[1:]),
@@ -120,14 +120,14 @@ def test_overlap_is_as_if_src_had_been_copied(rng):
 
 
 @pytest.mark.parametrize("dtype", ["f8", ">f4", "i4", "V4", "c8"])
-def test_nothing_is_cast(dtype):
+def test_copyto_does_not_cast(dtype):
     dst = np.zeros((2, 3), "f4")
     with pytest.raises(TypeError, match="dst|src"):
         trundle.copyto(dst, np.ones((2, 3), dtype))
     assert not dst.any()
 
 
-def test_a_list_is_an_array_of_its_own_dtype():
+def test_a_list_has_numpys_dtype_and_is_not_cast():
     dst = np.zeros((2, 3))
     trundle.copyto(dst, [1.0, 2.0, 3.0])
     assert_same_bits(dst, np.array([[1.0, 2, 3], [1, 2, 3]]))
@@ -137,7 +137,7 @@ def test_a_list_is_an_array_of_its_own_dtype():
         trundle.copyto(dst, [1, 2, 3])
 
 
-def test_dst_that_cannot_be_written():
+def test_dst_that_cannot_be_written_is_refused():
     frozen = np.zeros((2, 3))
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="dst"):

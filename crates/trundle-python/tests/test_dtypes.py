@@ -27,16 +27,16 @@ def batch_lengths_for(p):
     return np.arange(p.shape[0]) * 5 % (p.shape[1] + 1)
 
 
-def spread(p):
+def spread_batch_lengths(p):
     batch = batch_lengths_for(p).reshape(-1, 1, 1)
     return np.broadcast_to(batch, (p.shape[0], 1, p.shape[2]))
 
 
-def places_for(p):
+def indices_for(p):
     """Indices for axis 1 of an array of rank 3, some of them negative."""
     size = p.shape[1]
-    places = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
-    return places % (2 * size) - size if size else places[:, :0]
+    indices = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
+    return indices % (2 * size) - size if size else indices[:, :0]
 
 
 # Calls of trundle, and the numpy equivalents.
@@ -61,7 +61,7 @@ CALLS = {
     ),
     "reverse_sequence": (
         lambda x: trundle.reverse_sequence(x, batch_lengths_for(x), axis=1, batch_axis=0),
-        lambda p: reversed_subsequences(p, spread(p), 1),
+        lambda p: reversed_subsequences(p, spread_batch_lengths(p), 1),
     ),
     "take": (
         lambda x: trundle.take(x, [[4, 0], [-1, 7]], axis=0, mode="wrap"),
@@ -72,8 +72,8 @@ CALLS = {
         lambda p: np.take(p, range(-p.size, p.size, 2)) if p.size else p.reshape(0),
     ),
     "take_along_axis": (
-        lambda x: trundle.take_along_axis(x, places_for(x), axis=1),
-        lambda p: np.take_along_axis(p, places_for(p), 1),
+        lambda x: trundle.take_along_axis(x, indices_for(x), axis=1),
+        lambda p: np.take_along_axis(p, indices_for(p), 1),
     ),
     "repeat": (lambda x: trundle.repeat(x, 3), lambda p: p.repeat(3)),
     "repeat each": (
@@ -159,7 +159,7 @@ def test_elements_without_bytes():
 
 
 @pytest.mark.parametrize("dtype", ["S0", "U0"])
-def test_texts_of_no_characters_become_empty_ones(dtype):
+def test_zero_width_strings_become_empty_strings(dtype):
     x = np.zeros((70, 90), [("text", dtype), ("number", "i4")])["text"]
     assert x.itemsize == 0
     for call in (trundle.transpose, trundle.ascontiguousarray, lambda x: trundle.roll(x, 1)):
@@ -171,7 +171,7 @@ def test_texts_of_no_characters_become_empty_ones(dtype):
         assert not any(result.tobytes())
 
 
-def test_metadata_and_titles_of_dtypes_stay(rng):
+def test_metadata_and_titles_of_dtypes_are_kept(rng):
     plain = np.dtype("f4", metadata={"unit": "m"})
     titled = np.dtype([(("a title", "a"), "f4"), ("b", "u1")])
     for dtype in (plain, titled):
@@ -196,7 +196,7 @@ def test_elements_of_any_size(rng):
         assert_new(trundle.roll(x, 3, axis=1), x, moved(x, lambda p: np.roll(p, 3, 1)), itemsize)
 
 
-def test_there_are_views_of_each_kind(rng):
+def test_views_have_the_properties_in_their_names(rng):
     """Checks that the views have the properties in their names, for a dtype that can be unaligned."""
     made = {name: make(np.dtype("f8"), rng) for name, make in VIEWS.items()}
     assert not made["unaligned"].flags.aligned and not made["packed field"].flags.aligned

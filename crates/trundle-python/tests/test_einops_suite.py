@@ -24,10 +24,10 @@ from torch._dynamo.backends.debugging import aot_eager  # noqa: E402
 
 MODULES = ("einsum", "examples", "layers", "ops", "other", "packing", "parsing")
 
-COMPUTES = "it reduces or multiplies, which trundle does not"
+COMPUTES = "it reduces or multiplies, and trundle does neither"
 SHAPES = "it reads shapes or patterns, and moves nothing"
-OTHERS = "it is of other libraries than PyTorch and numpy"
-ARRAY_API = "it is of einops.array_api, whose functions are not replaced"
+OTHERS = "it needs other libraries than PyTorch and numpy"
+ARRAY_API = "it tests einops.array_api, whose functions are not replaced"
 VIEWS = "packing reshapes, joins and cuts, for which trundle.torch has no functions"
 
 LEFT_OUT = {
@@ -50,14 +50,14 @@ LEFT_OUT = {
     "ops.test_reduction_with_callable_imperatives": COMPUTES,
     "ops.test_enumerating_directions": SHAPES,
     "ops.test_gradients_imperatives": COMPUTES,
-    "ops.test_tiling_imperatives": "it is of einops' own tile",
+    "ops.test_tiling_imperatives": "it tests einops' own tile",
     "ops.test_tiling_symbolic": OTHERS,
     "ops.test_repeat_symbolic": OTHERS,
     "ops.test_repeat_array_api": ARRAY_API,
     "ops.test_reduction_imperatives_booleans": COMPUTES,
-    "other.test_doctests_examples": "it is of einops' docstrings",
+    "other.test_doctests_examples": "it tests einops' docstrings",
     "other.test_backends_installed": SHAPES,
-    "other.test_optimize_transformations_numpy": "it is of how einops does it",
+    "other.test_optimize_transformations_numpy": "it tests how einops optimizes",
     "other.test_parse_shape_imperative": SHAPES,
     "other.test_underscore": SHAPES,
     "other.test_underscore_one": SHAPES,
@@ -69,7 +69,7 @@ LEFT_OUT = {
     "other.test_parse_shape_symbolic": OTHERS,
     "other.test_parse_shape_symbolic_ellipsis": OTHERS,
     "other.test_is_float_type": SHAPES,
-    "other.test_einops_threading": "it is of how einops finds libraries",
+    "other.test_einops_threading": "it tests how einops finds libraries",
     "packing.test_numpy_trivial": VIEWS,
     "packing.test_pack_unpack_with_numpy": VIEWS,
     "packing.test_pack_unpack_against_numpy": VIEWS,
@@ -81,7 +81,7 @@ LEFT_OUT = {
 }
 
 
-def found():
+def tests_of_einops():
     for name in MODULES:
         module = importlib.import_module(f"einops.tests.test_{name}")
         for member, function in inspect.getmembers(module, inspect.isfunction):
@@ -89,10 +89,10 @@ def found():
                 yield f"{name}.{member}", function
 
 
-RUN = {name: function for name, function in found() if name not in LEFT_OUT}
+RUN = {name: function for name, function in tests_of_einops() if name not in LEFT_OUT}
 
 
-def at_once(function):
+def eager(function):
     return function
 
 
@@ -120,8 +120,8 @@ class Replaced:
         return result
 
     def moved(self, x, pattern, sizes):
-        of_numpy = isinstance(x[0] if isinstance(x, list) else x, (np.ndarray, np.generic))
-        if not of_numpy:
+        is_numpy = isinstance(x[0] if isinstance(x, list) else x, (np.ndarray, np.generic))
+        if not is_numpy:
             return self.way(x, pattern, **sizes)
         tensors = [torch.as_tensor(part) for part in x] if isinstance(x, list) else torch.as_tensor(x)
         return self.way(tensors, pattern, **sizes).numpy()
@@ -150,7 +150,7 @@ class Graphs:
         return aot_eager(graph, inputs)
 
 
-@pytest.fixture(params=[at_once, compiled], ids=lambda way: way.__name__)
+@pytest.fixture(params=[eager, compiled], ids=lambda way: way.__name__)
 def replaced(request, monkeypatch):
     """Replaces functions of einops in all modules that import them."""
     functions = {name: Replaced(name, request.param) for name in ("rearrange", "repeat")}
@@ -169,7 +169,7 @@ def replaced(request, monkeypatch):
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_of_einops(name, replaced):
+def test_einops_own_test_passes(name, replaced):
     # Sums in these tests are rounded, in an order that a compiler may change.
     torch.manual_seed(0)
     calls, graphs = replaced

@@ -188,7 +188,7 @@ AS_NUMPY = {
 
 
 @pytest.mark.parametrize("name", AS_NUMPY)
-def test_as_numpy_refuses(name):
+def test_errors_have_numpys_type(name):
     call, numpys, words = AS_NUMPY[name]
     with pytest.raises(Exception) as theirs:
         numpys()
@@ -197,7 +197,7 @@ def test_as_numpy_refuses(name):
 
 
 # Calls that numpy accepts, refuses differently or does not have.
-OTHERWISE = {
+UNLIKE_NUMPY = {
     "roll 1.5": (TypeError, lambda: trundle.roll(X, 1.5), "shift"),
     "roll 1.0 along an axis": (TypeError, lambda: trundle.roll(X, 1.0, axis=0), "shift"),
     "roll text": (TypeError, lambda: trundle.roll(X, "1"), "shift"),
@@ -233,9 +233,9 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERWISE)
-def test_refused_otherwise_than_by_numpy(name):
-    error, call, words = OTHERWISE[name]
+@pytest.mark.parametrize("name", UNLIKE_NUMPY)
+def test_errors_that_differ_from_numpy(name):
+    error, call, words = UNLIKE_NUMPY[name]
     with pytest.raises(error, match=words):
         call()
 
@@ -332,7 +332,7 @@ def test_refused_reversals(name):
 
 
 # Wrong positional or keyword arguments, repeated or missing ones.
-CALLED_WRONGLY = {
+WRONG_CALLS = {
     "roll without shift": lambda: trundle.roll(X),
     "roll x by name": lambda: trundle.roll(x=X, shift=1),
     "roll with axis and axes": lambda: trundle.roll(X, 1, axis=0, axes=0),
@@ -366,13 +366,13 @@ CALLED_WRONGLY = {
 }
 
 
-@pytest.mark.parametrize("name", CALLED_WRONGLY)
-def test_called_wrongly(name):
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_wrong_calls_raise_type_errors(name):
     with pytest.raises(TypeError):
-        CALLED_WRONGLY[name]()
+        WRONG_CALLS[name]()
 
 
-def test_axis_errors_know_their_numbers():
+def test_axis_errors_state_the_axis_and_the_rank():
     with pytest.raises(AxisError) as caught:
         trundle.flip(X, axis=5)
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, IndexError)
@@ -392,7 +392,7 @@ class Unreadable:
         raise ZeroDivisionError("of its own")
 
 
-def test_errors_of_arguments_come_through():
+def test_errors_of_arguments_are_passed_on():
     for call in (
         lambda: trundle.roll(X, Failing()),
         lambda: trundle.roll(X, (1, Failing()), axis=(0, 1)),
@@ -411,7 +411,7 @@ def test_errors_of_arguments_come_through():
             call()
 
 
-def test_names_of_other_libraries_are_hinted_at():
+def test_names_from_other_libraries_give_hints():
     for name, hint in [("permute", "permute_dims"), ("concat", "concatenate"), ("fliplr", "flip(x, axis=1)")]:
         with pytest.raises(AttributeError, match=re.escape(f"'{name}'; use trundle.{hint}")):
             getattr(trundle, name)
@@ -428,7 +428,7 @@ def test_names_of_other_libraries_are_hinted_at():
             _ = trundle.torch
 
 
-def test_results_that_no_memory_holds():
+def test_results_larger_than_memory_raise_memory_errors():
     # More than the address space, so that no system overcommits it.
     wide = np.broadcast_to(np.uint8(0), (2**40, 2**20))
     for call in (
@@ -443,7 +443,7 @@ def test_results_that_no_memory_holds():
         trundle.chain("tile(4611686018427387904, 4)")(np.zeros((2, 2)))
 
 
-def test_nothing_is_written_for_a_wrong_argument():
+def test_out_is_unchanged_after_an_error():
     out = np.zeros((2, 3, 4))
     for call in (
         lambda: trundle.roll(X, 1, axis=3, out=out),

@@ -203,7 +203,7 @@ class Net:
 def test_random_models_give_the_same_bits(seed, tmp_path):
     model = Net(seed).model(random.Random(seed).randrange(4, 30))
     if not model.graph.output:
-        pytest.skip("nothing is left to give")
+        pytest.skip("the model has no outputs")
     path, fused = tmp_path / "model.onnx", tmp_path / "fused.onnx"
     onnx.save(model, path)
     if seed % 3 == 0:

@@ -43,7 +43,7 @@ def test_each_mode(dtype, mode, index, source, rng):
 
 
 # numpy/_core/tests/test_multiarray.py, TestTake.test_raise, test_clip, test_wrap
-def test_indices_beyond():
+def test_indices_out_of_range():
     for beyond in ([0, 1, 2], [-3]):
         with pytest.raises(IndexError):
             trundle.take(X, beyond, axis=0)
@@ -55,7 +55,7 @@ def test_indices_beyond():
 
 
 # TestTake.test_ip_types, test_byteorder, test_record_array
-def test_every_dtype_of_numpys(dtype, rng):
+def test_every_dtype(dtype, rng):
     x = random_array(dtype, (3, 4), rng)
     assert_new(trundle.take(x, range(3), axis=0), x, x)
     assert_new(trundle.take(x, [0, 2, 1], axis=0), x, moved(x, lambda p: p[[0, 2, 1]]))
@@ -79,7 +79,7 @@ def test_lists_and_out():
 
 
 # numpy/_core/tests/test_item_selection.py, TestTake.test_unicode_mode
-def test_modes_that_are_none():
+def test_invalid_modes_are_refused():
     for mode in ("\u00e4", "Raise", "", "reflect"):
         with pytest.raises(ValueError, match="mode must be one of 'raise', 'wrap' and 'clip'"):
             trundle.take(X, 0, mode=mode)
@@ -88,7 +88,7 @@ def test_modes_that_are_none():
             trundle.take(X, 0, mode=mode)
 
 
-def test_without_axes():
+def test_scalars_and_flat_arrays():
     same(trundle.take(5, 0), 5)
     same(trundle.take(np.array(5), [0, 0, -1]), [5, 5, 5])
     for axis in (0, -1):
@@ -101,7 +101,7 @@ def test_without_axes():
     assert trundle.take(X, np.array(1), axis=1).shape == (2, 4)
 
 
-def test_indices_of_any_integers():
+def test_indices_may_be_integers_or_bools():
     x = np.arange(300)
     for dtype in "bBhHiIqQ":
         same(trundle.take(x, np.array([3, 0, 7], dtype)), [3, 0, 7])
@@ -113,7 +113,7 @@ def test_indices_of_any_integers():
     same(trundle.take(x, [2**63 - 1, -(2**63)], mode="wrap"), [(2**63 - 1) % 300, -(2**63) % 300])
 
 
-def test_taken_are_lines_and_tables(rng):
+def test_take_of_regular_and_random_indices(rng):
     # Steps, runs and random order use different code.
     x = random_array("u2", (40, 50), rng)
     for indices in (
@@ -130,7 +130,7 @@ def test_taken_are_lines_and_tables(rng):
         assert_new(trundle.take(x.T, indices, axis=0), x, x.T[indices])
 
 
-def test_what_take_refuses():
+def test_take_refuses_invalid_arguments():
     for error, words, call in (
         (AxisError, "axis 3 .*3", lambda: trundle.take(X, 0, axis=3)),
         (AxisError, "axis -4 .*3", lambda: trundle.take(X, 0, axis=-4)),
@@ -157,7 +157,7 @@ def test_what_take_refuses():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_out_is_filled_or_stays(threads):
+def test_out_is_filled_or_unchanged_after_an_error(threads):
     x = np.random.default_rng(0).random((300, 700)).astype(np.float32)
     rows, indices = np.array([3, -1, 3, 299]), np.full((300, 500), -2)
     out = np.zeros((4, 700), np.float32)
@@ -188,12 +188,12 @@ def test_out_is_filled_or_stays(threads):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "<i4", ">i4", ">i8", "i8", "u4", "u8"])
-@pytest.mark.parametrize("is_spread", [False, True])
-def test_indices_of_all_integers(dtype, is_spread):
+@pytest.mark.parametrize("is_strided", [False, True])
+def test_dtypes_and_strides_of_indices(dtype, is_strided):
     x = np.arange(600.0).reshape(20, 30)
     rows = np.array([3, 19, 0, 7], dtype) if "u" in dtype else np.array([3, -1, -20, 7], dtype)
     indices = np.broadcast_to(rows[:, None], (4, 30)).copy()
-    if is_spread:
+    if is_strided:
         rows, indices = np.repeat(rows, 2)[::2], indices[::-1]
     same(trundle.take(x, rows, 0), x[rows])
     same(trundle.take_along_axis(x, indices, 0), np.take_along_axis(x, indices, 0))
@@ -207,7 +207,7 @@ def test_indices_of_all_integers(dtype, is_spread):
         trundle.take(x, rows, 0)
 
 
-def test_chains_raise_the_same():
+def test_chains_raise_the_same_errors():
     chain = trundle.chain("take(indices=n, axis=1)")
     same(chain(X, n=[2, 0]), X[:, [2, 0]])
     with pytest.raises(IndexError, match=r"index 3 at \[1\] .* size 3"):
@@ -230,7 +230,7 @@ def test_sorted_by_argsort(rng):
 
 
 # TestTakeAlongAxis.test_invalid
-def test_what_take_along_axis_refuses():
+def test_take_along_axis_refuses_invalid_arguments():
     x, indices = np.ones((10, 10)), np.ones((10, 2), int)
     assert trundle.take_along_axis(x, indices, axis=1).shape == (10, 2)
     for error, words, call in (
@@ -256,7 +256,7 @@ def test_sizes_of_0_and_1():
     same(trundle.take_along_axis(5, [0, -1], axis=None), [5, 5])
 
 
-def test_axis_none_is_not_left_out():
+def test_axis_none_differs_from_the_default():
     x = np.array([[3, 1, 2], [0, 5, 4]])
     same(trundle.take_along_axis(x, [[0], [1]]), [[3], [5]])
     same(trundle.take_along_axis(x, [4, 0], None), [5, 3])
@@ -271,14 +271,14 @@ class Tagged(np.ndarray):
     pass
 
 
-def test_flat_elements_are_of_no_subclass():
+def test_flat_take_along_axis_drops_the_subclass():
     x = np.arange(6).reshape(2, 3).view(Tagged)
     assert type(trundle.take_along_axis(x, [0], axis=None)) is np.ndarray
     assert type(trundle.take_along_axis(x, [[0], [0]])) is Tagged
     assert type(trundle.take(x, [0])) is Tagged
 
 
-def test_indices_in_out_are_read_before_they_are_written():
+def test_out_may_be_the_indices():
     x = np.arange(12).reshape(3, 4)
     indices = np.array([[3, 2, 1, 0], [0, 0, 1, 1], [2, 3, 2, 3]])
     expected = np.take_along_axis(x, indices, 1)

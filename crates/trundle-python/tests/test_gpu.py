@@ -101,7 +101,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("view", ["whole", "steps", "backwards", "turned"])
-def test_functions_give_what_numpy_gives(emulated, image, function, dtype, view):
+def test_functions_equal_numpy(emulated, image, function, dtype, view):
     x = image.astype(dtype)
     views = {
         "whole": lambda x: x,
@@ -129,17 +129,17 @@ def test_lengths_and_splits(emulated, image):
         check(made, part)
 
 
-def test_nothing_waits(emulated, image):
+def test_calls_do_not_wait_for_the_gpu(emulated, image):
     with emulated.stream() as stream:
         x = emulated.array(image)
         out = emulated.array(np.zeros_like(image))
         assert trundle.flip(x, 0, out=out) is out
-        np.testing.assert_array_equal(out.lying, 0, "nothing is done before anybody waits")
+        np.testing.assert_array_equal(out.memory, 0, "the move ran before the stream was synchronized")
         stream.synchronize()
-        np.testing.assert_array_equal(out.lying, image[::-1])
+        np.testing.assert_array_equal(out.memory, image[::-1])
 
 
-def test_what_is_moved_is_moved_on_the_current_stream(emulated, image):
+def test_moves_run_on_the_current_stream(emulated, image):
     x = emulated.array(image)
     outs = [emulated.array(np.zeros_like(image)) for _ in range(2)]
     streams = [emulated.stream() for _ in range(2)]
@@ -147,23 +147,23 @@ def test_what_is_moved_is_moved_on_the_current_stream(emulated, image):
         with stream:
             trundle.flip(x, 0, out=out)
     streams[1].synchronize()
-    np.testing.assert_array_equal(outs[0].lying, 0)
-    np.testing.assert_array_equal(outs[1].lying, image[::-1])
+    np.testing.assert_array_equal(outs[0].memory, 0)
+    np.testing.assert_array_equal(outs[1].memory, image[::-1])
     streams[0].synchronize()
-    np.testing.assert_array_equal(outs[0].lying, image[::-1])
+    np.testing.assert_array_equal(outs[0].memory, image[::-1])
 
 
-def test_lengths_wait_for_nothing(emulated, image):
+def test_calls_with_lengths_do_not_wait_for_the_gpu(emulated, image):
     with emulated.stream() as stream:
         before, out = (emulated.array(np.zeros_like(image)) for _ in range(2))
         x = emulated.array(image)
         trundle.flip(x, 0, out=before)
         trundle.reverse_sequence(x, range(6), 1, 0, out=out)
-        np.testing.assert_array_equal(before.lying, 0)
-        np.testing.assert_array_equal(out.lying, 0)
+        np.testing.assert_array_equal(before.memory, 0)
+        np.testing.assert_array_equal(out.memory, 0)
         stream.synchronize()
-        np.testing.assert_array_equal(before.lying, image[::-1])
-        np.testing.assert_array_equal(out.lying[5, :5], image[5, 4::-1])
+        np.testing.assert_array_equal(before.memory, image[::-1])
+        np.testing.assert_array_equal(out.memory[5, :5], image[5, 4::-1])
 
 
 def test_out_that_overlaps(emulated, image):
@@ -215,7 +215,7 @@ def test_the_same_call_on_both_devices_has_two_plans(emulated, image):
             check(chain(emulated.array(image)), image.transpose(2, 0, 1))
 
 
-def test_arrays_of_the_cpu_do_not_mix_with_those_of_a_gpu(emulated, image):
+def test_cpu_and_gpu_arrays_do_not_mix(emulated, image):
     x = emulated.array(image)
     with pytest.raises(TypeError, match="out must be the same kind of array as x"):
         trundle.flip(x, 0, out=image.copy())
@@ -235,7 +235,7 @@ def test_lengths_on_the_gpu_are_refused(emulated, image):
         trundle.take(image, lengths, axis=0)
 
 
-def test_bad_arguments_are_those_of_numpy(emulated, image):
+def test_bad_arguments_raise_numpys_errors(emulated, image):
     x = emulated.array(image)
     with pytest.raises(np.exceptions.AxisError):
         trundle.flip(x, 3)
@@ -245,7 +245,7 @@ def test_bad_arguments_are_those_of_numpy(emulated, image):
         trundle.rearrange(x, "h w -> w h")
 
 
-def test_while_a_graph_is_captured(emulated, image):
+def test_calls_while_a_graph_is_captured(emulated, image):
     stream = emulated.stream()
     with stream:
         x, out = emulated.array(image), emulated.array(np.zeros_like(image))
@@ -270,12 +270,12 @@ def test_plans(emulated, image):
 
 def test_arrays_of_other_libraries_on_a_gpu_are_refused(emulated, image):
     other = type("Array", (emulated_cupy.Array,), {"__module__": "elsewhere"})
-    x = other(emulated, 0, emulated.array(image).lying)
+    x = other(emulated, 0, emulated.array(image).memory)
     with pytest.raises(ValueError, match="x is on a device of DLPack's type 2: .*PyTorch tensors and CuPy arrays"):
         trundle.flip(x, 0)
 
 
-def test_without_a_driver():
+def test_a_missing_driver_is_an_error():
     if ctypes.util.find_library("cuda"):
         pytest.skip("this machine has a driver of NVIDIA's")
     script = """

@@ -20,7 +20,7 @@ HOSTS = {
 
 def example(host):
     if not DOCUMENTS.exists():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is missing")
     text = (DOCUMENTS / "models.md").read_text(encoding="utf-8")
     section = text.split(f"### {host}\n")[1].split("\n### ")[0].split("\n## ")[0]
     (code,) = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
@@ -38,16 +38,16 @@ def code(request, monkeypatch, tmp_path):
     return code.replace("fullgraph=True", "fullgraph=True, backend='aot_eager'")
 
 
-def test_what_the_documentation_shows_runs(code):
+def test_the_documented_example_runs(code):
     exec(code, {})
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_it_is_short(host):
+def test_the_example_is_short(host):
     assert len([line for line in example(host).splitlines() if line]) <= 10
 
 
-def test_jax_s_batches_and_gradients():
+def test_jax_batches_and_gradients():
     jax = pytest.importorskip("jax")
     names = {}
     exec(example("JAX"), names)

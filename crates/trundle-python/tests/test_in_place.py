@@ -39,7 +39,7 @@ SQUARE = {
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c16", "V3", "U3"])
 @pytest.mark.parametrize("name", SQUARE)
-def test_x_is_as_if_it_had_been_copied(name, dtype, threads, rng):
+def test_in_place_results_equal_copies(name, dtype, threads, rng):
     move, expected = SQUARE[name]
     dtype = np.dtype(dtype)
     x = rng.integers(0, 256, SIDE * SIDE * dtype.itemsize, dtype=np.uint8)
@@ -74,7 +74,7 @@ def test_a_transpose_in_the_same_memory(sizes, rng):
     np.testing.assert_array_equal(out, wanted)
 
 
-def test_a_plan_says_how(rng):
+def test_a_plan_states_how_it_handles_overlap(rng):
     x = rng.standard_normal((SIDE, SIDE))
     turn = trundle.chain("a b -> b a")
     plan = turn.plan(x, out=x)
@@ -109,7 +109,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
-def test_no_second_copy_is_needed():
+def test_moves_in_place_use_little_memory():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PEAK)], capture_output=True, text=True, check=True
     )

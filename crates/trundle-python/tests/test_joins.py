@@ -20,7 +20,7 @@ def same(got, expected):
     assert got.flags.c_contiguous
 
 
-def test_concatenate_as_numpys_own_tests_have_it():
+def test_concatenate_passes_numpys_tests():
     row = np.arange(4)
     same(trundle.concatenate((row,)), row)
     same(trundle.concatenate((row, np.arange(3))), np.r_[row, np.arange(3)])
@@ -41,7 +41,7 @@ def test_concatenate_as_numpys_own_tests_have_it():
         same(trundle.concatenate(parts, axis), np.concatenate(parts, axis))
 
 
-def test_concatenate_refuses_what_numpy_refuses():
+def test_concatenate_refuses_invalid_arguments():
     matrix = np.arange(6).reshape(2, 3)
     with pytest.raises(ValueError, match="need at least one array to concatenate"):
         trundle.concatenate([])
@@ -65,7 +65,7 @@ def test_concatenate_refuses_what_numpy_refuses():
         trundle.concatenate([np.array([None])])
 
 
-def test_stack_as_numpys_own_tests_have_it():
+def test_stack_passes_numpys_tests():
     a, b = np.array([1, 2, 3]), np.array([4, 5, 6])
     same(trundle.stack((a, b)), np.array([[1, 2, 3], [4, 5, 6]]))
     same(trundle.stack((a, b), axis=1), np.array([[1, 4], [2, 5], [3, 6]]))
@@ -91,7 +91,7 @@ def test_stack_as_numpys_own_tests_have_it():
         trundle.stack([a, b], axis=3)
 
 
-def test_the_result_may_be_where_the_arrays_are():
+def test_out_may_overlap_the_arrays():
     x = np.arange(12)
     expected = np.concatenate([x[6:], x[:6][::-1]])
     assert trundle.concatenate([x[6:], x[:6][::-1]], out=x) is x
@@ -105,7 +105,7 @@ def test_the_result_may_be_where_the_arrays_are():
         trundle.concatenate([x], out=z)
 
 
-def view(chance, shape, dtype):
+def random_view(chance, shape, dtype):
     order = chance.sample(range(len(shape)), len(shape))
     steps = [chance.choice([1, 1, 1, 2, -1]) for _ in shape]
     whole = np.frombuffer(
@@ -116,7 +116,7 @@ def view(chance, shape, dtype):
 
 
 @pytest.mark.parametrize("join", ["concatenate", "stack"])
-def test_random_calls_are_numpys(join):
+def test_random_calls_equal_numpy(join):
     chance = random.Random(7)
     for _ in range(COUNT):
         rank = chance.randrange(1, 5)
@@ -128,13 +128,13 @@ def test_random_calls_are_numpys(join):
             own = list(shape)
             if join == "concatenate":
                 own[axis] = chance.choice([0, 1, 2, 4])
-            arrays.append(view(chance, own, dtype))
+            arrays.append(random_view(chance, own, dtype))
         got = getattr(trundle, join)(arrays, axis=axis, threads=chance.choice([None, 1]))
         expected = getattr(np, join)(arrays, axis=axis)
         same(got, np.ascontiguousarray(expected).astype(arrays[0].dtype))
 
 
-def test_large_arrays_of_several_threads():
+def test_large_arrays_with_several_threads():
     arrays = [np.random.default_rng(at).integers(0, 255, (300, 700 + at, 11), "u1") for at in range(3)]
     for axis in (0, 1, 2):
         parts = [array[:300, :700] for array in arrays]
@@ -143,7 +143,7 @@ def test_large_arrays_of_several_threads():
     assert list(itertools.islice(trundle.concatenate(arrays, axis=1).shape, 3)) == [300, 2103, 11]
 
 
-def test_torch_in_torch_out():
+def test_torch_tensors_give_torch_tensors():
     torch = pytest.importorskip("torch")
     a, b = torch.arange(6).reshape(2, 3), torch.arange(6, 12).reshape(2, 3)
     got = trundle.concatenate([a, b.flip(0)], axis=1)
@@ -156,7 +156,7 @@ def test_torch_in_torch_out():
         trundle.concatenate([a, b.float()])
 
 
-def test_put_along_axis_as_numpys_own_tests_have_it():
+def test_put_along_axis_passes_numpys_tests():
     # numpy's example: replaces the largest elements.
     base = np.array([[10, 30, 20], [60, 40, 50]])
     for axis in (0, 1, -1):
@@ -193,7 +193,7 @@ def test_put_along_axis_as_numpys_own_tests_have_it():
         trundle.put_along_axis(ours, where.astype(float), 0.0, axis=1)
 
 
-def test_random_puts_are_numpys():
+def test_random_puts_equal_numpy():
     chance = random.Random(11)
     for _ in range(COUNT):
         shape = [chance.choice([1, 2, 3, 5]) for _ in range(chance.randrange(1, 4))]
@@ -202,9 +202,9 @@ def test_random_puts_are_numpys():
         own[axis] = chance.choice([0, 1, 2, 4])
         size = shape[axis]
         where = np.array([chance.randrange(-size, size) for _ in range(int(np.prod(own)))], "i8").reshape(own)
-        ours = view(chance, shape, chance.choice(["u1", "<i4", "f8", "V3"])).copy()
+        ours = random_view(chance, shape, chance.choice(["u1", "<i4", "f8", "V3"])).copy()
         positions = [count if at == axis % len(shape) else size for at, (size, count) in enumerate(zip(shape, own))]
-        values = view(chance, [count if chance.random() < 0.8 else 1 for count in positions], ours.dtype)
+        values = random_view(chance, [count if chance.random() < 0.8 else 1 for count in positions], ours.dtype)
         theirs = ours.copy()
         trundle.put_along_axis(ours, where, values, axis)
         np.put_along_axis(theirs, where, values, axis)

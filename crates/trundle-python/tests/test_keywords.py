@@ -11,7 +11,7 @@ L = [2, 0, 4]
 COLUMN = [[2], [0], [4]]
 
 # The same call with the name in the signature, and with the synonym.
-EITHER = {
+SYNONYMS = {
     "roll": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": 0}, {"axes": 0}),
     "roll two": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": (0, 1)}, {"axes": (0, 1)}),
     "flip": (trundle.flip, {"axis": 1}, {"axes": 1}),
@@ -41,9 +41,9 @@ EITHER = {
 }
 
 
-@pytest.mark.parametrize("name", EITHER)
-def test_axis_and_axes_are_one(name, rng):
-    call, own, other = EITHER[name]
+@pytest.mark.parametrize("name", SYNONYMS)
+def test_axis_and_axes_are_synonyms(name, rng):
+    call, own, other = SYNONYMS[name]
     x = random_array("i4", (3, 4), rng)
     assert_new(call(x, **other), x, call(x, **own))
     out = np.zeros_like(call(x, **own))
@@ -51,14 +51,14 @@ def test_axis_and_axes_are_one(name, rng):
     np.testing.assert_array_equal(out, call(x, **own))
 
 
-@pytest.mark.parametrize("name", [name for name in EITHER if name != "flip all"])
-def test_not_both_of_them(name):
-    call, own, other = EITHER[name]
+@pytest.mark.parametrize("name", [name for name in SYNONYMS if name != "flip all"])
+def test_axis_and_axes_together_are_refused(name):
+    call, own, other = SYNONYMS[name]
     with pytest.raises(TypeError, match="both axis and axes"):
         call(X, **own, **other)
 
 
-def test_none_is_no_second_one(rng):
+def test_none_does_not_conflict_with_the_synonym(rng):
     x = random_array("i4", (3, 4), rng)
     assert_new(trundle.flip(x, axis=1, axes=None), x, x[:, ::-1])
     assert_new(trundle.permute_dims(x, axes=None, axis=(1, 0)), x, x.T)
@@ -73,7 +73,7 @@ def test_none_is_no_second_one(rng):
         ("reverse(axis=1, lengths=[1, 2, 3])", "reverse(axes=1, lengths=[1, 2, 3])"),
     ],
 )
-def test_in_chains_too(one, other):
+def test_axis_and_axes_are_synonyms_in_chains(one, other):
     assert trundle.chain(one) == trundle.chain(other)
 
 
@@ -83,7 +83,7 @@ def test_unknown_keywords_are_named(name):
         getattr(trundle, name)(X, zzz=0)
 
 
-def test_positions_are_no_keywords():
+def test_positional_only_arguments_are_not_keywords():
     for call in (
         lambda: trundle.roll(x=X, shift=1),
         lambda: trundle.roll(X, 1, x=X),
@@ -111,7 +111,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_what_is_missing(name):
+def test_errors_name_the_missing_argument(name):
     with pytest.raises(TypeError, match=f"missing .*argument.*'{name}'"):
         MISSING[name]()
 
@@ -129,7 +129,7 @@ def test_ascontiguousarray_with_the_dtype_of_x(rng):
         trundle.ascontiguousarray(x, "no such type")
 
 
-def test_copyto_with_words_for_numpy():
+def test_copyto_accepts_numpys_keywords():
     dst = np.zeros(3, int)
     for casting in ("no", "equiv", "safe", "same_kind", "unsafe"):
         trundle.copyto(dst, dst + 1, casting=casting)
@@ -146,7 +146,7 @@ def test_copyto_with_words_for_numpy():
     assert dst.tolist() == [7] * 3
 
 
-def test_rearrange_has_sizes_alone():
+def test_rearrange_takes_only_sizes_as_keywords():
     for name in ("out", "threads"):
         words = rf"not an axis of .*trundle.chain\(pattern\)\(x, {name}="
         with pytest.raises(TypeError, match=words):
@@ -157,7 +157,7 @@ def test_rearrange_has_sizes_alone():
         trundle.rearrange(X, "(out b) c -> out b c", out=X)
 
 
-def test_rearrange_with_its_arguments_in_the_other_order():
+def test_rearrange_with_swapped_arguments_gives_a_hint():
     with pytest.raises(TypeError, match="pattern must be a str, not ndarray: the array comes first"):
         trundle.rearrange("a b -> b a", X)
     with pytest.raises(TypeError, match="pattern must be a str, not int$"):

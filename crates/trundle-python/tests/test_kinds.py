@@ -100,7 +100,7 @@ def test_subclasses_are_kept(name, rng):
 
 
 @pytest.mark.parametrize("name", {**PLAIN, **REARRANGE})
-def test_subclasses_become_plain(name, rng):
+def test_subclasses_become_plain_arrays(name, rng):
     call, move = ALL[name]
     x = tagged(random_array("f4", (3, 4), rng))
     assert_new(call(x), x, move(np.asarray(x)))
@@ -108,7 +108,7 @@ def test_subclasses_become_plain(name, rng):
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 @pytest.mark.parametrize("name", KEEPING)
-def test_classes_of_numpy(name, tmp_path, rng):
+def test_subclasses_of_numpy_are_kept(name, tmp_path, rng):
     call, move = KEEPING[name]
     x = random_array("i4", (3, 4), rng)
     mapped = np.memmap(tmp_path / "x", "i4", "w+", shape=(3, 4))
@@ -121,7 +121,7 @@ def test_classes_of_numpy(name, tmp_path, rng):
 
 
 @pytest.mark.parametrize("name", WITH_OUT)
-def test_out_of_a_subclass(name, rng):
+def test_out_may_be_of_a_subclass(name, rng):
     call, move = WITH_OUT[name]
     for x in (random_array("f4", (3, 4), rng), tagged(random_array("f4", (3, 4), rng))):
         expected = move(np.asarray(x))
@@ -141,7 +141,7 @@ def test_a_read_only_memmap(tmp_path, rng):
         trundle.roll(mapped, 1, out=mapped)
 
 
-def test_errors_of_a_subclass_come_through():
+def test_errors_of_a_subclass_are_passed_on():
     class Failing(np.ndarray):
         def __array_finalize__(self, source):
             if isinstance(source, Failing):
@@ -153,7 +153,7 @@ def test_errors_of_a_subclass_come_through():
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2000, 3000)])
-def test_a_subclass_that_resizes_new_arrays(shape):
+def test_a_subclass_that_resizes_new_arrays_is_refused(shape):
     class Shrinking(np.ndarray):
         def __array_finalize__(self, source):
             if isinstance(source, Shrinking):
@@ -228,14 +228,14 @@ LIKE_ARRAYS = {
     "list of arrays": [np.arange(4, dtype="u2")] * 3,
     "texts": [list("abcd"), list("efgh"), list("ijkl")],
     "ranges": [range(4)] * 3,
-    "what has __array__": ArrayLike(np.arange(12, dtype=">i2").reshape(3, 4)),
+    "an object with __array__": ArrayLike(np.arange(12, dtype=">i2").reshape(3, 4)),
     "memoryview": memoryview(bytes(range(12))).cast("B", (3, 4)),
 }
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("like", LIKE_ARRAYS)
-def test_what_numpy_makes_an_array_of(name, like):
+def test_objects_that_numpy_converts(name, like):
     call, move = ALL[name]
     x = np.asarray(LIKE_ARRAYS[like])
     assert_new(call(LIKE_ARRAYS[like]), x, move(x))
@@ -269,8 +269,8 @@ class Shared:
     def __init__(self, array):
         self._array = array
 
-    def __dlpack__(self, **asked):
-        return self._array.__dlpack__(**asked)
+    def __dlpack__(self, **keywords):
+        return self._array.__dlpack__(**keywords)
 
     def __dlpack_device__(self):
         return (1, 0)
@@ -279,19 +279,19 @@ class Shared:
         return types.SimpleNamespace(from_dlpack=lambda x: Shared(np.from_dlpack(x)))
 
 
-class SharedAsOfOld(Shared):
+class SharedWithoutVersion(Shared):
     """__dlpack__ has no version argument, only a stream."""
 
     def __dlpack__(self, stream=None):
         return self._array.__dlpack__()
 
     def __array_namespace__(self, api_version=None):
-        return types.SimpleNamespace(from_dlpack=lambda x: SharedAsOfOld(np.from_dlpack(x)))
+        return types.SimpleNamespace(from_dlpack=lambda x: SharedWithoutVersion(np.from_dlpack(x)))
 
 
 class OnGpu(Shared):
-    def __dlpack__(self, **asked):
-        raise AssertionError("what is on another device is not asked for")
+    def __dlpack__(self, **keywords):
+        raise AssertionError("an array on another device must not be requested")
 
     def __dlpack_device__(self):
         return (2, 0)
@@ -312,7 +312,7 @@ class WithoutNamespace(Shared):
         return super().__getattribute__(name)
 
 
-@pytest.mark.parametrize("kind", [Shared, SharedAsOfOld])
+@pytest.mark.parametrize("kind", [Shared, SharedWithoutVersion])
 @pytest.mark.parametrize("name", ALL)
 def test_dlpack(kind, name, rng):
     call, move = ALL[name]
@@ -334,7 +334,7 @@ def test_out_must_be_of_the_same_kind():
         (shared, plain),
         (plain, shared),
         (shared, [0.0]),
-        (shared, SharedAsOfOld(plain)),
+        (shared, SharedWithoutVersion(plain)),
     ]:
         with pytest.raises(TypeError, match="out"):
             trundle.flip(x, out=out)
@@ -350,9 +350,9 @@ def test_out_must_be_of_the_same_kind():
 
 
 @pytest.mark.skipif(
-    np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="this numpy shares nothing read-only"
+    np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="this numpy does not share read-only arrays"
 )
-def test_what_is_shared_read_only():
+def test_read_only_dlpack_arrays():
     frozen = np.arange(12.0).reshape(3, 4)
     frozen.flags.writeable = False
     result = trundle.flip(Shared(frozen))
@@ -362,7 +362,7 @@ def test_what_is_shared_read_only():
     assert frozen[0, 1] == 1
 
 
-def test_what_never_changes():
+def test_immutable_arrays_are_refused_as_out():
     result = trundle.flip(OfJax(np.arange(3)))
     assert result._array.tolist() == [2, 1, 0]
     out = OfJax(np.zeros(3, int))
@@ -373,12 +373,12 @@ def test_what_never_changes():
     assert not out._array.any()
 
 
-def test_what_is_on_another_device():
+def test_arrays_on_another_device_are_refused():
     with pytest.raises((ValueError, BufferError), match="x.*device"):
         trundle.flip(OnGpu(np.zeros(3)))
 
 
-def test_what_has_no_from_dlpack_cannot_be_made():
+def test_arrays_without_from_dlpack_need_out():
     with pytest.raises(TypeError, match="from_dlpack"):
         trundle.flip(WithoutNamespace(np.zeros(3)))
     out = WithoutNamespace(np.zeros(3))

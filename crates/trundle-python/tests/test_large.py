@@ -93,7 +93,7 @@ def test_large_results_own_their_memory(rng):
     assert not grown[3 * MIB :].any()
 
 
-def test_new_memory_is_clean_for_others(rng):
+def test_numpy_never_gets_recycled_memory(rng):
     """Recycled memory is only used for results of trundle."""
     for _ in range(4):
         trundle.flip(random_array("u1", (8 * MIB,), rng))
@@ -118,7 +118,7 @@ def slow_call():
         rows *= 2
 
 
-def test_the_lock_is_released():
+def test_the_gil_is_released():
     """Another Python thread runs during a long call, not only before and after it."""
     stamps, done = [], threading.Event()
 
@@ -134,7 +134,7 @@ def test_the_lock_is_released():
     finally:
         done.set()
         counter.join()
-    assert end - start > 0.005, "too quick to tell"
+    assert end - start > 0.005, "the call is too fast for this test"
     assert len(middle_half(start, end, stamps)) >= 2
 
 

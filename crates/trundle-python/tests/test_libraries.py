@@ -20,7 +20,7 @@ def is_installed(name):
     return importlib.util.find_spec(name) is not None
 
 
-# They have a shape, but no elements.
+# Traced arrays have a shape, but no elements.
 
 
 def traced_class(package, name, base=object, **members):
@@ -74,7 +74,7 @@ def test_traced_arrays_are_refused_by_name(name, by_dlpack):
         trundle.chain("reverse(1, n, 0)")(np.zeros((2, 3)), n=traced)
 
 
-def test_errors_of_what_is_not_traced_come_through():
+def test_errors_of_untraced_objects_are_passed_on():
     broken = traced_class("jax", "Array", __dlpack__=no_elements, __dlpack_device__=no_device)()
     with pytest.raises(AttributeError, match="__dlpack_device__"):
         trundle.flip(broken)
@@ -100,7 +100,7 @@ def test_jax():
 
 
 @pytest.mark.skipif(not is_installed("torch"), reason="torch is not installed")
-def test_traced_by_torch():
+def test_arrays_traced_by_torch_are_refused():
     import torch
 
     x = torch.arange(12.0).reshape(3, 4)
@@ -120,7 +120,7 @@ def test_traced_by_torch():
 
 
 class EagerTensor:
-    """DLPack is used by name, and strings abort the process."""
+    """Like TensorFlow's tensors: DLPack of strings aborts the process."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -155,7 +155,7 @@ class ResourceVariable:
 
 
 class Capsule:
-    """The object that numpy requires around a capsule."""
+    """Wraps a capsule, because numpy requires an object with `__dlpack__`."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -198,14 +198,14 @@ def test_tensors_of_tensorflow(tensorflow, name, rng):
             assert not np.may_share_memory(result.array, x)
 
 
-def test_tensors_of_tensorflow_never_change(tensorflow):
+def test_tensors_of_tensorflow_are_read_only(tensorflow):
     out = EagerTensor(np.zeros(3))
     with pytest.raises(ValueError, match="out array is read-only"):
         trundle.flip(EagerTensor(np.arange(3.0)), out=out)
     assert not out.array.any()
 
 
-def test_strings_of_tensorflow_are_refused_before_they_are_shared(tensorflow):
+def test_strings_of_tensorflow_are_refused_before_sharing(tensorflow):
     for array in (np.array([b"a"], object), np.array(b"a", object)):
         with pytest.raises(TypeError, match="x has elements of type string.*references"):
             trundle.flip(EagerTensor(array))
@@ -261,7 +261,7 @@ def test_lists_of_tensors_are_stacked_by_their_library(rng):
 
 
 @pytest.mark.skipif(not is_installed("torch"), reason="torch is not installed")
-def test_lists_of_torch():
+def test_lists_of_torch_tensors_are_stacked():
     import torch
 
     parts = [torch.arange(6.0).reshape(2, 3) + n for n in range(4)]
@@ -280,7 +280,7 @@ class Lazy:
         return self.graph
 
     def __array__(self, *_, **__):
-        assert self.graph is None, "all of it would have been computed"
+        assert self.graph is None, "the whole array would have been computed"
         return np.arange(3)
 
 
@@ -305,7 +305,7 @@ def test_dask():
 
 class Sparse:
     def toarray(self):
-        raise AssertionError("not asked for")
+        raise AssertionError("toarray must not be called")
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ class Sparse:
     [None, {1, 2}, {"a": 1}, object(), iter([1]), lambda: 1, Sparse()],
     ids=lambda thing: type(thing).__name__,
 )
-def test_what_is_no_array(thing):
+def test_objects_that_are_not_arrays_are_refused(thing):
     kind = type(thing).__name__
     with pytest.raises(TypeError, match=f"x must be an array .*not {kind}") as caught:
         trundle.roll(thing, 1)

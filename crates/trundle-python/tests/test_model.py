@@ -64,14 +64,14 @@ class Graph:
         return path
 
 
-def turning(folder, dtype="f32", shape="?,3"):
+def transposing_model(folder, dtype="f32", shape="?,3"):
     graph = Graph()
     x = graph.input("x", shape, dtype)
     graph.output("y", graph.layer("Transpose", inputs=[x, graph.constant([1, 0])]))
     return graph.save(folder)
 
 
-def ordering(folder):
+def model_with_order_input(folder):
     """An order as an input, and an input that is passed through."""
     graph = Graph()
     x, order = graph.input("x", "?,?,?"), graph.input("order", "3", "i64")
@@ -84,7 +84,7 @@ def ordering(folder):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_every_type_moves(tmp_path, dtype):
-    model = trundle.Model(turning(tmp_path, dtype))
+    model = trundle.Model(transposing_model(tmp_path, dtype))
     assert model.inputs == {"x": (dtype, (None, 3))} and model.outputs == ("y",)
     for rows in [0, 1, 5, 1000]:
         x = np.arange(3 * rows).reshape(rows, 3).astype(TYPES[dtype])
@@ -93,15 +93,15 @@ def test_every_type_moves(tmp_path, dtype):
             assert y.dtype == x.dtype and y.flags.c_contiguous and (y == x.T).all()
 
 
-def test_types_that_numpy_lacks_are_those_of_ml_dtypes(tmp_path):
+def test_bfloat16_uses_ml_dtypes(tmp_path):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
-    y = trundle.Model(turning(tmp_path, "bf16"))(x)["y"]
+    y = trundle.Model(transposing_model(tmp_path, "bf16"))(x)["y"]
     assert y.dtype == x.dtype and (y == x.T).all()
 
 
-def test_inputs_are_given_by_place_or_name(tmp_path):
-    model = trundle.Model(ordering(tmp_path))
+def test_inputs_are_passed_by_position_or_name(tmp_path):
+    model = trundle.Model(model_with_order_input(tmp_path))
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     rest = np.arange(5, dtype=np.uint8)
     for given in [
@@ -119,12 +119,12 @@ def test_inputs_are_given_by_place_or_name(tmp_path):
 def test_inputs_may_be_of_other_libraries(tmp_path):
     torch = pytest.importorskip("torch")
     x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
-    y = trundle.Model(turning(tmp_path))(x)["y"]
+    y = trundle.Model(transposing_model(tmp_path))(x)["y"]
     assert isinstance(y, np.ndarray) and (y == x.numpy().T).all()
 
 
-def test_plans_are_kept_by_what_decides(tmp_path):
-    model = trundle.Model(ordering(tmp_path))
+def test_cached_plans_depend_on_shapes_and_orders(tmp_path):
+    model = trundle.Model(model_with_order_input(tmp_path))
     chance = np.random.default_rng(1)
     for _ in range(200):
         x = chance.random(chance.integers(0, 4, 3), np.float32)
@@ -134,8 +134,8 @@ def test_plans_are_kept_by_what_decides(tmp_path):
         assert (made["y"] == x.transpose(order)).all() and (made["again"] == rest).all()
 
 
-def test_runs_to_arrays_that_are_given(tmp_path):
-    model = trundle.Model(ordering(tmp_path))
+def test_results_are_written_to_out(tmp_path):
+    model = trundle.Model(model_with_order_input(tmp_path))
     x, rest = np.arange(24, dtype=np.float32).reshape(2, 3, 4), np.arange(5, dtype=np.uint8)
     y = np.empty((4, 3, 2), np.float32)
     made = model(x, [2, 1, 0], rest, out={"y": y})
@@ -154,7 +154,7 @@ def test_runs_to_arrays_that_are_given(tmp_path):
 
 
 def test_arrays_that_overlap_are_refused(tmp_path):
-    model = trundle.Model(ordering(tmp_path))
+    model = trundle.Model(model_with_order_input(tmp_path))
     room = np.zeros(100, np.float32)
     x, rest = room[:24].reshape(2, 3, 4), np.arange(5, dtype=np.uint8)
     for first in [0, 23]:
@@ -166,8 +166,8 @@ def test_arrays_that_overlap_are_refused(tmp_path):
         model(x, [2, 1, 0], rest, out={"same": both[:5], "again": both[4:]})
 
 
-def test_what_does_not_fit_is_refused(tmp_path):
-    model = trundle.Model(turning(tmp_path))
+def test_inputs_that_do_not_fit_are_refused(tmp_path):
+    model = trundle.Model(transposing_model(tmp_path))
     x = np.zeros((2, 3), np.float32)
     for call, message in [
         (lambda: model(), "input 'x' is missing"),
@@ -189,7 +189,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         model(x, threads=0)
 
 
-def test_files_that_are_no_models_are_refused(tmp_path):
+def test_invalid_and_unsupported_models_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="cannot read") as raised:
         trundle.Model(tmp_path / "none.onnx")
     assert raised.value.errno == 2 and raised.value.filename == str(tmp_path / "none.onnx")
@@ -206,13 +206,13 @@ def test_files_that_are_no_models_are_refused(tmp_path):
     graph.output("y", graph.layer("Add", inputs=[x, x]))
     with pytest.raises(ValueError, match="Add"):
         trundle.Model(graph.save(tmp_path, "adds"))(np.zeros(2, np.float32))
-    packed = trundle.Model(turning(tmp_path, "u4"))
+    packed = trundle.Model(transposing_model(tmp_path, "u4"))
     with pytest.raises(TypeError, match="u4, which arrays cannot hold"):
         packed(np.zeros((2, 3), np.uint8))
 
 
-def test_plans_say_what_is_done(tmp_path):
-    model = trundle.Model(turning(tmp_path))
+def test_a_plan_describes_the_passes(tmp_path):
+    model = trundle.Model(transposing_model(tmp_path))
     plan = model.plan(np.zeros((5, 3), np.float32))
     assert (plan.passes, plan.moved_bytes) == (1, 60)
     assert str(plan).startswith("1 pass over memory, 60 bytes")
@@ -222,17 +222,17 @@ def test_plans_say_what_is_done(tmp_path):
 
 
 def test_models_are_pickled_by_their_path(tmp_path):
-    model = trundle.Model(turning(tmp_path))
+    model = trundle.Model(transposing_model(tmp_path))
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for again in [pickle.loads(pickle.dumps(model)), copy.copy(model)]:
         assert (again(x)["y"] == x.T).all() and again.inputs == model.inputs
 
 
-def test_links_out_of_the_folder_are_followed_on_demand(tmp_path):
+def test_links_out_of_the_folder_need_follow_links(tmp_path):
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
-    path = turning(inside)
+    path = transposing_model(inside)
     (inside / "model.bin").rename(outside / "weights")
     (inside / "model.bin").symlink_to(outside / "weights")
     with pytest.raises(ValueError, match="link"):
@@ -243,7 +243,7 @@ def test_links_out_of_the_folder_are_followed_on_demand(tmp_path):
 
 
 def test_threads_may_share_a_model(tmp_path):
-    model = trundle.Model(turning(tmp_path))
+    model = trundle.Model(transposing_model(tmp_path))
 
     def one(seed):
         x = np.random.default_rng(seed).random((1000 + seed % 3, 3), np.float32)

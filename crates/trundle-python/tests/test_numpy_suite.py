@@ -1,6 +1,6 @@
 """numpy's own tests of the same functions, run on trundle.
 
-Each test names the tests of numpy. Checks for views are left out, because trundle always copies.
+Each test names the tests of numpy. Tests of views are left out, because trundle always copies.
 """
 
 import itertools
@@ -46,7 +46,7 @@ def test_roll_of_two_rows(shift, axis, expected):
 
 
 # TestRoll.test_roll_empty
-def test_roll_of_nothing():
+def test_roll_of_an_empty_array():
     same(trundle.roll(np.array([]), 1), np.array([]))
 
 
@@ -141,7 +141,7 @@ def test_swapaxes_of_every_pair():
 
 
 # numpy/lib/tests/test_function_base.py, TestFlip.test_axes
-def test_flip_axes_beyond():
+def test_flip_axes_out_of_range():
     for shape, axis in [((4,), 1), ((4, 4), 2), ((4, 4), -3), ((4, 4), (0, 3))]:
         with pytest.raises(AxisError):
             trundle.flip(np.ones(shape), axis=axis)
@@ -175,7 +175,7 @@ def test_flip_of_a_cube(axis, expected):
 
 
 # TestFlip.test_4d
-def test_flip_is_that_of_the_first_axis_between_swaps():
+def test_flip_equals_a_flip_between_swapaxes():
     x = np.arange(120).reshape(2, 3, 4, 5)
     for axis in range(4):
         same(trundle.flip(x, axis=axis), x.swapaxes(0, axis)[::-1].swapaxes(axis, 0))
@@ -227,7 +227,7 @@ def test_fftshift_of_uneven_sizes(axes, shifted):
 
 
 # TestFFTShift.test_equal_to_original
-def test_fftshift_is_a_choice_of_indices():
+def test_fftshift_equals_a_take():
     for rows, columns in itertools.product(range(16), repeat=2):
         x = np.arange(rows * columns).reshape(rows, columns)
         for axes in (0, 1, None, (0,), (0, 1)):

@@ -17,7 +17,7 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper  # noqa: E402
 CHANCE = np.random.default_rng(0)
 
 
-def inner(nodes, inputs, outputs, constants=()):
+def inner_model(nodes, inputs, outputs, constants=()):
     """Inputs have names, but no types or shapes."""
     named = lambda names: [ValueInfoProto(name=name) for name in names]
     initializers = [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()]
@@ -33,7 +33,7 @@ def typed(name, element=TensorProto.FLOAT, sizes=None):
     return helper.make_tensor_value_info(name, element, sizes)
 
 
-def bytes_of(nodes, inputs, outputs, between=(), initializers=()):
+def serialized_model(nodes, inputs, outputs, between=(), initializers=()):
     graph = helper.make_graph(nodes, "graph", inputs, outputs, list(initializers), value_info=list(between))
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("trundle", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
@@ -45,7 +45,7 @@ def session(nodes, inputs, outputs, between=(), initializers=(), threads=None):
     if threads:
         options.intra_op_num_threads = threads
     options.register_custom_ops_library(trundle.onnx_library())
-    model = bytes_of(nodes, inputs, outputs, between, initializers)
+    model = serialized_model(nodes, inputs, outputs, between, initializers)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -53,7 +53,7 @@ def node(kind, inputs, outputs, **attributes):
     return helper.make_node(kind, inputs, outputs, **attributes)
 
 
-TURNED = inner([node("Transpose", ["a"], ["b"], perm=[2, 0, 1])], ["a"], ["b"])
+TURNED = inner_model([node("Transpose", ["a"], ["b"], perm=[2, 0, 1])], ["a"], ["b"])
 
 
 def rolled(name, axis, shift, size):
@@ -82,7 +82,7 @@ def windows():
         node("Transpose", ["parts"], ["sorted"], perm=[0, 1, 3, 2, 4, 5]),
         node("Reshape", ["sorted", "rows"], ["windows"]),
     ]
-    return inner(nodes, ["x"], ["windows"], {**constants, **more, **sizes})
+    return inner_model(nodes, ["x"], ["windows"], {**constants, **more, **sizes})
 
 
 def windows_of(x):
@@ -91,7 +91,7 @@ def windows_of(x):
 
 
 @pytest.mark.parametrize("sizes", [None, ["n", 6, 8, 5], [3, 6, 8, 5]])
-def test_models_of_movements_are_one_node(sizes):
+def test_a_move_node_runs_a_model(sizes):
     run = session([move(windows(), ["x"], ["y"])], [typed("x", sizes=sizes)], [typed("y")])
     for batch in [3] if sizes == [3, 6, 8, 5] else [3, 1, 0, 3, 7]:
         x = CHANCE.random((batch, 6, 8, 5), np.float32)
@@ -99,14 +99,14 @@ def test_models_of_movements_are_one_node(sizes):
         assert y.shape == (12 * batch, 4, 5) and (y == windows_of(x)).all()
 
 
-def test_shapes_are_said_where_all_sizes_are_known():
+def test_output_shapes_are_known_if_input_sizes_are():
     run = session([move(windows(), ["x"], ["y"])], [typed("x", sizes=[3, 6, 8, 5])], [typed("y")])
     assert run.get_outputs()[0].shape == [36, 4, 5]
 
 
 @pytest.mark.parametrize("sizes", [None, ["n", "m", "k"], [2, 3, 4]])
-def test_inputs_and_outputs_are_of_types_of_their_own(sizes):
-    model = inner(
+def test_inputs_and_outputs_may_have_different_types(sizes):
+    model = inner_model(
         [
             node("Transpose", ["a"], ["turned"], perm=[2, 0, 1]),
             node("Shape", ["a"], ["sizes"]),
@@ -137,7 +137,7 @@ def test_inputs_and_outputs_are_of_types_of_their_own(sizes):
     assert (made["same"] == flags).all() and (made["flags"] == flags).all()
 
 
-def test_sizes_may_be_reckoned_within():
+def test_sizes_may_be_computed_within_the_model():
     nodes = [
         node("Shape", ["x"], ["sizes"]),
         node("Gather", ["sizes", "zero"], ["batch"]),
@@ -145,7 +145,7 @@ def test_sizes_may_be_reckoned_within():
         node("Reshape", ["x", "shape"], ["rows"]),
         node("Transpose", ["rows"], ["y"], perm=[0, 2, 1]),
     ]
-    model = inner(nodes, ["x"], ["y"], {"zero": np.array([0]), "rest": np.array([-1, 3])})
+    model = inner_model(nodes, ["x"], ["y"], {"zero": np.array([0]), "rest": np.array([-1, 3])})
     run = session([move(model, ["x"], ["y"])], [typed("x", sizes=["n", "m"])], [typed("y")])
     for sizes in [(2, 12), (5, 6), (2, 12), (1, 3)]:
         x = CHANCE.random(sizes, np.float32)
@@ -153,13 +153,13 @@ def test_sizes_may_be_reckoned_within():
         assert (y == x.reshape(sizes[0], -1, 3).transpose(0, 2, 1)).all()
 
 
-def test_inputs_may_decide_what_is_moved():
+def test_shapes_and_indices_may_be_inputs():
     nodes = [
         node("Reshape", ["x", "shape"], ["shaped"]),
         node("Transpose", ["shaped"], ["turned"], perm=[1, 0]),
         node("Gather", ["turned", "rows"], ["y"]),
     ]
-    model = inner(nodes, ["x", "shape", "rows"], ["y"])
+    model = inner_model(nodes, ["x", "shape", "rows"], ["y"])
     numbers = TensorProto.INT64
     run = session(
         [move(model, ["x", "s", "r"], ["y"])],
@@ -226,7 +226,7 @@ STRINGS = np.array([["", "a\0b", "ünï"], ["long " * 20, "x", "\0"]], dtype=obj
 
 def test_strings_move():
     nodes = [node("Transpose", ["t"], ["b"], perm=[1, 0]), node("Identity", ["n"], ["m"])]
-    model = inner(nodes, ["t", "n"], ["b", "m"])
+    model = inner_model(nodes, ["t", "n"], ["b", "m"])
     strings, numbers = TensorProto.STRING, TensorProto.INT32
     run = session(
         [move(model, ["t", "n"], ["b", "m"])],
@@ -239,7 +239,7 @@ def test_strings_move():
         assert b.shape == t.T.shape and (b == t.T).all() and (m == n).all()
 
 
-def test_texts_are_chained():
+def test_chains_move_strings():
     one = session(
         [node("Chain", ["t"], ["u"], domain="trundle", chain="flip(axes=[1]) | a b -> b a")],
         [typed("t", TensorProto.STRING)], [typed("u", TensorProto.STRING)],
@@ -248,13 +248,13 @@ def test_texts_are_chained():
     assert (u == STRINGS[:, ::-1].T).all()
 
 
-def test_constants_are_models_too():
-    model = inner([node("Transpose", ["k"], ["y"], perm=[1, 0])], [], ["y"], {"k": np.arange(6).reshape(2, 3)})
+def test_models_may_have_no_inputs():
+    model = inner_model([node("Transpose", ["k"], ["y"], perm=[1, 0])], [], ["y"], {"k": np.arange(6).reshape(2, 3)})
     run = session([move(model, [], ["y"])], [], [typed("y", TensorProto.INT64)])
     assert run.run(None, {})[0].tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
-def test_stand_among_other_operators():
+def test_move_nodes_work_among_other_operators():
     run = session(
         [
             node("Relu", ["x"], ["a"]),
@@ -304,7 +304,7 @@ assert threads() == before, (before, threads())
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="threads are counted by Linux")
-def test_no_threads_but_the_session_s_are_started():
+def test_only_the_threads_of_the_session_are_used():
     folder = str(pathlib.Path(__file__).parent)
     done = subprocess.run([sys.executable, "-c", ONE_THREAD, folder], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -316,14 +316,14 @@ def refusal(make):
     return str(refused.value)
 
 
-def test_models_that_are_none_are_refused():
+def test_invalid_models_are_refused():
     of = lambda model, outputs=("y",): lambda: session(
         [move(model, ["x"], [*outputs], "the node")],
         [typed("x", sizes=[2, 3, 4])],
         [typed(name) for name in outputs],
     )
-    bends = inner([node("Relu", ["a"], ["b"])], ["a"], ["b"])
-    two = inner([node("Transpose", ["a"], ["c"])], ["a", "b"], ["c"])
+    bends = inner_model([node("Relu", ["a"], ["b"])], ["a"], ["b"])
+    two = inner_model([node("Transpose", ["a"], ["c"])], ["a", "b"], ["c"])
     for make, message in [
         (of(b"no model\0at all"), "not an ONNX model"),
         (of(b""), "not an ONNX model"),
@@ -336,7 +336,7 @@ def test_models_that_are_none_are_refused():
     missing = node("Move", ["x"], ["y"], domain="trundle", name="the node")
     refused = refusal(lambda: session([missing], [typed("x")], [typed("y")]))
     assert 'trundle.Move "the node": attribute model: ' in refused
-    outside = inner([node("Transpose", ["k"], ["y"])], [], ["y"], {"k": np.arange(6).reshape(2, 3)})
+    outside = inner_model([node("Transpose", ["k"], ["y"])], [], ["y"], {"k": np.arange(6).reshape(2, 3)})
     model = onnx.ModelProto.FromString(outside)
     initializer = model.graph.initializer[0]
     initializer.ClearField("raw_data")
@@ -346,8 +346,8 @@ def test_models_that_are_none_are_refused():
     assert "weights" in refusal(make) or "external" in refusal(make)
 
 
-def test_what_computes_with_elements_is_refused():
-    adds = inner([node("Add", ["a", "a"], ["b"])], ["a"], ["b"])
+def test_arithmetic_on_elements_is_refused():
+    adds = inner_model([node("Add", ["a", "a"], ["b"])], ["a"], ["b"])
     run = session([move(adds, ["x"], ["y"], "the node")], [typed("x", sizes=[3])], [typed("y")])
     refused = refusal(lambda: run.run(None, {"x": np.zeros(3, np.float32)}))
     assert 'trundle.Move "the node": ' in refused and "Add" in refused
@@ -363,13 +363,13 @@ def test_inputs_that_do_not_fit_are_refused():
 
 
 def test_outputs_of_another_type_are_refused():
-    model = inner([node("Shape", ["a"], ["b"])], ["a"], ["b"])
+    model = inner_model([node("Shape", ["a"], ["b"])], ["a"], ["b"])
     run = session([move(model, ["x"], ["y"])], [typed("x")], [typed("y", TensorProto.DOUBLE)])
     refused = refusal(lambda: run.run(None, {"x": np.zeros((2, 3), np.float32)}))
     assert "output 0: is of i64, but the graph states f64" in refused
 
 
-def of_domain(kind, inputs, element=TensorProto.FLOAT, sizes=None, **attributes):
+def session_of_operator(kind, inputs, element=TensorProto.FLOAT, sizes=None, **attributes):
     """All inputs except the first are int64."""
     made = node(kind, inputs, ["y"], domain="trundle", name="the node", **attributes)
     others = [typed(name, TensorProto.INT64) for name in inputs[1:]]
@@ -378,7 +378,7 @@ def of_domain(kind, inputs, element=TensorProto.FLOAT, sizes=None, **attributes)
 
 @pytest.mark.parametrize("sizes", [None, ["n", 5, 7]])
 def test_rolls(sizes):
-    run = of_domain("Roll", ["x", "shift", "axes"], sizes=sizes)
+    run = session_of_operator("Roll", ["x", "shift", "axes"], sizes=sizes)
     for _ in range(60):
         x = CHANCE.random((CHANCE.integers(0, 4), 5, 7), np.float32)
         axes = CHANCE.integers(-3, 3, CHANCE.integers(0, 4))
@@ -394,7 +394,7 @@ def test_rolls(sizes):
 
 
 def test_rolls_that_do_not_fit_are_refused():
-    run = of_domain("Roll", ["x", "shift", "axes"])
+    run = session_of_operator("Roll", ["x", "shift", "axes"])
     x = np.zeros((2, 3), np.float32)
     for shift, axes, message in [
         ([1, 2, 3], [0, 1], "shift and axes must have the same length, got 3 and 2"),
@@ -416,8 +416,8 @@ def reversed_rows(x, lengths, axis):
 
 
 @pytest.mark.parametrize("axis", [1, -1, 0])
-def test_reverses_the_first_elements(axis):
-    run = of_domain("ReverseSubsequences", ["x", "lengths"], TensorProto.INT32, axis=axis)
+def test_reverse_subsequences_reverses_the_first_elements(axis):
+    run = session_of_operator("ReverseSubsequences", ["x", "lengths"], TensorProto.INT32, axis=axis)
     for _ in range(30):
         sizes = tuple(CHANCE.integers(1, 6, 3))
         x = CHANCE.integers(0, 99, sizes).astype(np.int32)
@@ -428,7 +428,7 @@ def test_reverses_the_first_elements(axis):
 
 
 def test_lengths_that_do_not_fit_are_refused():
-    run = of_domain("ReverseSubsequences", ["x", "lengths"], axis=1)
+    run = session_of_operator("ReverseSubsequences", ["x", "lengths"], axis=1)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     good = np.array([[2], [3]])
     assert run.run(None, {"x": x, "lengths": good})[0].tolist() == [[1, 0, 2], [5, 4, 3]]
@@ -438,7 +438,7 @@ def test_lengths_that_do_not_fit_are_refused():
     ]:
         refused = refusal(lambda lengths=lengths: run.run(None, {"x": x, "lengths": lengths}))
         assert 'trundle.ReverseSubsequences "the node": ' in refused and message in refused
-    refused = refusal(lambda: of_domain("ReverseSubsequences", ["x", "lengths"]))
+    refused = refusal(lambda: session_of_operator("ReverseSubsequences", ["x", "lengths"]))
     assert 'trundle.ReverseSubsequences "the node": attribute axis: ' in refused
 
 
@@ -450,7 +450,7 @@ def test_chains(sizes):
         ("pad(width=1, value=5)", lambda x: np.pad(x, 1, constant_values=5)),
         ("concat(_, _, axis=0)", lambda x: np.concatenate([x, x])),
     ]:
-        run = of_domain("Chain", ["x"], TensorProto.INT16, sizes, chain=text)
+        run = session_of_operator("Chain", ["x"], TensorProto.INT16, sizes, chain=text)
         for batch in [2] if sizes == [2, 3, 4] else [2, 3, 2, 0]:
             x = CHANCE.integers(0, 99, (batch, 3, 4)).astype(np.int16)
             (y,) = run.run(None, {"x": x})
@@ -465,20 +465,20 @@ def test_chains_that_do_not_fit_are_refused():
         ("concat(_, b, axis=0)", "the chain must take one tensor, but takes 2"),
         ("reverse(axis=0, lengths=file.npy)", "chains do not read files here"),
     ]:
-        refused = refusal(lambda text=text: of_domain("Chain", ["x"], chain=text))
+        refused = refusal(lambda text=text: session_of_operator("Chain", ["x"], chain=text))
         assert 'trundle.Chain "the node": ' in refused and message in refused
-    run = of_domain("Chain", ["x"], chain="flip(axes=[2])")
+    run = session_of_operator("Chain", ["x"], chain="flip(axes=[2])")
     refused = refusal(lambda: run.run(None, {"x": np.zeros((2, 3), np.float32)}))
     assert 'trundle.Chain "the node": stage 1 does not fit shape [2, 3]' in refused
 
 
-def test_numbers_are_no_texts():
-    run = of_domain("Chain", ["x"], TensorProto.STRING, chain="pad(width=1, value=5)")
+def test_strings_cannot_be_padded_with_numbers():
+    run = session_of_operator("Chain", ["x"], TensorProto.STRING, chain="pad(width=1, value=5)")
     refused = refusal(lambda: run.run(None, {"x": STRINGS}))
     assert 'trundle.Chain "the node": ' in refused and "5" in refused
 
 
-def test_libraries_may_be_registered_often():
+def test_the_library_may_be_registered_repeatedly():
     for _ in range(3):
-        run = of_domain("Chain", ["x"], chain="flip(0)")
+        run = session_of_operator("Chain", ["x"], chain="flip(0)")
         assert run.run(None, {"x": np.arange(3, dtype=np.float32)})[0].tolist() == [2, 1, 0]

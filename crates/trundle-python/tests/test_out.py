@@ -13,7 +13,7 @@ from arrays import (
     random_array,
     reversed_subsequences,
 )
-from test_dtypes import places_for
+from test_dtypes import indices_for
 from test_paddings import padded
 
 LENGTHS = np.arange(15, dtype="u4").reshape(3, 1, 5) % 6
@@ -61,8 +61,8 @@ CALLS = {
         lambda p: np.take(p, range(-p.size, p.size, 2)) if p.size else p.reshape(0),
     ),
     "take_along_axis": (
-        lambda x, **rest: trundle.take_along_axis(x, places_for(x), axis=1, **rest),
-        lambda p: np.take_along_axis(p, places_for(p), 1),
+        lambda x, **rest: trundle.take_along_axis(x, indices_for(x), axis=1, **rest),
+        lambda p: np.take_along_axis(p, indices_for(p), 1),
     ),
     "repeat": (lambda x, **rest: trundle.repeat(x, 3, **rest), lambda p: p.repeat(3)),
     "repeat each": (
@@ -105,7 +105,7 @@ def call_and_move(request):
     return CALLS[request.param]
 
 
-def outs(shape, dtype, rng):
+def out_views(shape, dtype, rng):
     """All kinds of strides, filled with bytes to overwrite."""
     rank = len(shape)
     wide = tuple(2 * size for size in shape)
@@ -125,12 +125,12 @@ def test_out_of_any_strides(call_and_move, dtype, rng):
     for view in ("contiguous", "fortran", "negative", "broadcast", "unaligned"):
         x = VIEWS[view](np.dtype(dtype), rng)
         expected = moved(x, move)
-        for out in outs(expected.shape, np.dtype(dtype), rng):
+        for out in out_views(expected.shape, np.dtype(dtype), rng):
             assert call(x, out=out) is out
             assert_same_bits(out, expected, (view, out.strides))
 
 
-def test_out_is_filled_and_nothing_beside_it(call_and_move, rng):
+def test_only_the_elements_of_out_are_written(call_and_move, rng):
     call, move = call_and_move
     x = random_array("u2", (3, 4, 5), rng)
     expected = moved(x, move)
@@ -143,7 +143,7 @@ def test_out_is_filled_and_nothing_beside_it(call_and_move, rng):
     assert_same_bits(whole, whole_expected)
 
 
-def test_out_that_does_not_fit(call_and_move, rng):
+def test_out_that_does_not_fit_is_refused(call_and_move, rng):
     call, move = call_and_move
     x = random_array("f4", (3, 4, 5), rng)
     shape = moved(x, move).shape
@@ -210,7 +210,7 @@ SQUARE_VIEWS = {
     "between": np.s_[1::2, 1::2],
 }
 
-SQUARE_PLACES = np.arange(3600).reshape(60, 60) * 7 % 60
+SQUARE_INDICES = np.arange(3600).reshape(60, 60) * 7 % 60
 
 SQUARE_CALLS = {
     "roll flat": (lambda x, **rest: trundle.roll(x, 1, **rest), lambda p: np.roll(p, 1)),
@@ -231,8 +231,8 @@ SQUARE_CALLS = {
         lambda p: p.take(range(58, -62, -2), 0),
     ),
     "take_along_axis": (
-        lambda x, **rest: trundle.take_along_axis(x, SQUARE_PLACES, axis=1, **rest),
-        lambda p: np.take_along_axis(p, SQUARE_PLACES, 1),
+        lambda x, **rest: trundle.take_along_axis(x, SQUARE_INDICES, axis=1, **rest),
+        lambda p: np.take_along_axis(p, SQUARE_INDICES, 1),
     ),
     "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
     "chain": (
@@ -245,7 +245,7 @@ SQUARE_CALLS = {
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("written", SQUARE_VIEWS)
 @pytest.mark.parametrize("name", SQUARE_CALLS)
-def test_overlap_is_as_if_x_had_been_copied(name, written, transposed, rng):
+def test_out_may_overlap_x(name, written, transposed, rng):
     call, move = SQUARE_CALLS[name]
     for dtype in ("u1", "f4", "V3"):
         for read in SQUARE_VIEWS.values():
@@ -253,12 +253,12 @@ def test_overlap_is_as_if_x_had_been_copied(name, written, transposed, rng):
             x, out = memory[read], memory[SQUARE_VIEWS[written]]
             out = out.T if transposed else out
             expected = moved(x, move)
-            beside = np.ones((120, 120), bool)
-            beside[SQUARE_VIEWS[written]] = False
-            kept = bytes_of(memory)[beside]
+            outside = np.ones((120, 120), bool)
+            outside[SQUARE_VIEWS[written]] = False
+            kept = bytes_of(memory)[outside]
             assert call(x, out=out) is out
             assert_same_bits(out, expected, read)
-            assert (bytes_of(memory)[beside] == kept).all()
+            assert (bytes_of(memory)[outside] == kept).all()
 
 
 @pytest.mark.parametrize("shape", [(1000,), (3, 0), (), (1,), (7, 11, 13)])
@@ -284,7 +284,7 @@ def test_large_overlap(rng):
     assert_same_bits(flat, expected)
 
 
-def test_lengths_in_out_are_read_before_they_are_written():
+def test_out_may_overlap_the_lengths():
     x = np.arange(1, 13, dtype="i8").reshape(3, 4)
     out = np.zeros((3, 4), "i8")
     out[:, 2] = (2, 3, 4)
@@ -293,7 +293,7 @@ def test_lengths_in_out_are_read_before_they_are_written():
     assert_same_bits(out, expected)
 
 
-def test_out_for_what_is_no_array():
+def test_out_for_lists():
     out = np.zeros(3)
     assert trundle.flip([1.0, 2.0, 3.0], out=out) is out
     assert out.tolist() == [3, 2, 1]
@@ -310,7 +310,7 @@ def test_threads(call_and_move, threads, rng):
 
 
 @pytest.mark.parametrize("threads", [0, -1, np.int64(0), -(2**70)])
-def test_no_threads(call_and_move, threads):
+def test_fewer_than_one_thread_is_refused(call_and_move, threads):
     call, move = call_and_move
     x = np.ones((3, 4, 5), "f4")
     out = np.zeros_like(moved(x, move))
@@ -320,7 +320,7 @@ def test_no_threads(call_and_move, threads):
 
 
 @pytest.mark.parametrize("threads", ["a", "2", 1.5, 2.0, (2,), [1, 2]], ids=repr)
-def test_threads_that_are_no_integer(call_and_move, threads):
+def test_threads_that_are_not_integers_are_refused(call_and_move, threads):
     call, _ = call_and_move
     with pytest.raises((TypeError, ValueError), match="threads"):
         call(np.ones((3, 4, 5), "f4"), threads=threads)

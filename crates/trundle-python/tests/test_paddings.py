@@ -40,9 +40,9 @@ def padded(p, widths, mode):
     return p
 
 
-def test_the_definition_is_numpys():
+def test_the_definition_equals_numpy():
     if np.lib.NumpyVersion(np.__version__) < "2.0.0":
-        pytest.skip("numpy before 2.0 repeats what it mirrors in another way")
+        pytest.skip("numpy before 2.0 repeats mirrored elements differently")
     for mode in MODES:
         for shape in [(1,), (2,), (5,), (3, 4)]:
             x = np.arange(np.prod(shape)).reshape(shape)
@@ -83,7 +83,7 @@ def test_reflect(width, expected):
 # TestReflect.test_check_simple, test_check_large_pad, test_check_shape, test_check_05 to test_check_07, and the
 # tests with the same names in TestSymmetric and TestWrap
 @pytest.mark.parametrize("mode", MODES)
-def test_far_beyond_the_array(mode):
+def test_widths_larger_than_the_array(mode):
     for x, widths in (
         (np.arange(100), [(25, 20)]),
         (np.array([[4, 5, 6], [6, 7, 8]]), [(5, 7), (5, 7)]),
@@ -164,7 +164,7 @@ def test_widths_of_0(mode):
 
 # TestPadWidth.test_misshaped_pad_width, test_misshaped_pad_width_2
 @pytest.mark.parametrize("mode", MODES)
-def test_widths_of_another_shape(mode):
+def test_widths_of_another_shape_are_refused(mode):
     x = np.arange(30).reshape(6, 5)
     for width, shape in (
         ((4, 5, 6, 7), "[4]"),
@@ -183,7 +183,7 @@ def test_widths_of_another_shape(mode):
 
 # TestPadWidth.test_negative_pad_width
 @pytest.mark.parametrize("mode", MODES)
-def test_negative_widths(mode):
+def test_negative_widths_are_refused(mode):
     x = np.arange(30).reshape(6, 5)
     for width in (-2, (-2,), (3, -2), ((5, 2), (-2, 3)), ((-2,), (2,)), {0: -2}, {1: (0, -2)}):
         with pytest.raises(ValueError, match="pad_width must not be negative, got -2"):
@@ -192,11 +192,11 @@ def test_negative_widths(mode):
 
 # TestPadWidth.test_bad_type
 @pytest.mark.parametrize("mode", MODES)
-def test_widths_that_are_no_integers(mode):
+def test_widths_that_are_not_integers_are_refused(mode):
     x = np.arange(30).reshape(6, 5)
     for width in ("3", "word", None, object(), 3.4, ((2, 3, 4), (3, 2)), complex(1, -1), ((-2.1, 3), (3, 2)), [True, False]):
         if width == ((2, 3, 4), (3, 2)):
-            continue  # numpy makes no array of it
+            continue  # numpy cannot convert it to an array
         with pytest.raises(TypeError, match="pad_width"):
             trundle.pad(x, width, mode)
     for width in ({0: 1.5}, {0: "1"}, {0.5: 1}, {"0": 1}, {0: None}):
@@ -221,7 +221,7 @@ def test_axes_without_elements(mode):
 
 
 # test_unsupported_mode, test_kwargs; the modes that compute values
-def test_modes():
+def test_invalid_modes_are_refused():
     x = np.arange(4)
     for mode in ("foo", "Edge", ""):
         with pytest.raises(ValueError, match="mode must be one of constant, edge, reflect, symmetric, wrap, not"):
@@ -237,7 +237,7 @@ def test_modes():
 
 
 # TestConstant
-def test_constants_as_numpys_own_tests_have_them(rng):
+def test_constants_pass_numpys_tests(rng):
     row = np.arange(10)
     for values in (0, 5, (10, 20), ((4, 2),), -1):
         same(trundle.pad(row, (2, 3), constant_values=values), np.pad(row, (2, 3), constant_values=values))
@@ -275,7 +275,7 @@ def test_constants_as_numpys_own_tests_have_them(rng):
         trundle.pad(row, 1, out=np.zeros(11, row.dtype))
 
 
-def test_random_constants_are_numpys(rng):
+def test_random_constants_equal_numpy(rng):
     for _ in range(1500):
         shape = rng.integers(0, 5, rng.integers(0, 4))
         x = random_array(rng.choice(["u1", "<u2", "f8", "c16", ">i4"]), tuple(shape), rng)
@@ -287,7 +287,7 @@ def test_random_constants_are_numpys(rng):
         same(trundle.pad(view, widths, constant_values=values), np.pad(view, widths, constant_values=values))
 
 
-def test_constants_of_torch():
+def test_constants_for_torch_tensors():
     torch = pytest.importorskip("torch")
     x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
     got = trundle.pad(x, ((0, 0), (1, 2)), constant_values=2.5)
@@ -308,7 +308,7 @@ def test_every_dtype_and_view(mode, dtype, rng):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_short_axes_in_long_ones(mode, rng):
+def test_short_axes_with_large_widths(mode, rng):
     # More mirror images than an operator may have pieces.
     for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
         x = random_array("u2", shape, rng)

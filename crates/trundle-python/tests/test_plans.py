@@ -78,7 +78,7 @@ def arrays():
 
 
 @pytest.mark.parametrize("threads", [None, 1])
-def test_no_call_is_taken_for_another(threads):
+def test_calls_never_use_the_plan_of_another_call(threads):
     work = list(itertools.product(CALLS, arrays()))
     for (ours, numpys), x in [*work, *work, *reversed(work)]:
         np.testing.assert_array_equal(ours(x), numpys(x))
@@ -90,7 +90,7 @@ def test_no_call_is_taken_for_another(threads):
                 np.testing.assert_array_equal(out, np.flip(x, axis))
 
 
-def test_the_plans_of_a_chain_are_told_apart():
+def test_a_chain_never_uses_the_plan_of_another_call():
     chain = trundle.chain("flip(0)", "a b -> b a")
     for x in [*arrays(), *arrays()]:
         for threads in [None, 1, 2]:

@@ -118,7 +118,7 @@ def test_ctrl_c_stops_a_long_move(name, threads):
         child.kill()
     assert (child.returncode, stderr) == (0, "")
     if whole < 0.15:
-        pytest.skip("this machine is too quick to be stopped in time")
+        pytest.skip("this machine is too fast: the move ends before the signal")
     what, _, after = stdout.split()[:3]
     # Signals are checked at intervals, not continuously.
     assert what == "interrupted" and float(after) < 0.1 + whole / 2, (whole, stdout)
@@ -160,7 +160,7 @@ def test_a_fork_after_moves():
 
 @posix
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
+def test_a_signal_handler_that_forks_during_a_move(threads):
     text = f"""
         x = (np.arange(3**15) % 251).astype("u1").reshape((3,) * 15)
         children = []
@@ -185,7 +185,7 @@ def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
 
 
 @posix
-def test_forks_while_others_move():
+def test_forks_while_other_threads_move():
     text = f"""
         x = np.arange(1 << 20, dtype="i4").reshape(1024, -1)
         expected = x.T.copy()
@@ -203,7 +203,7 @@ def test_forks_while_others_move():
             for _ in range({20 if ALL else 8}):
                 child = os.fork()
                 if child == 0:
-                    # Whatever the others held when they were left behind.
+                    # The other threads may have held locks when the process forked.
                     os._exit(0 if right() else 1)
                 assert os.waitpid(child, 0)[1] == 0
         finally:
@@ -226,7 +226,7 @@ FIRST_CALLS = {
 
 @posix
 @pytest.mark.parametrize("call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
-def test_a_fork_in_the_middle_of_a_first_call(call):
+def test_a_fork_during_the_first_call(call):
     """The first call runs Python code to look up parts of numpy. It stops there, and another thread forks."""
     text = f"""
         import builtins
@@ -290,7 +290,7 @@ def test_multiprocessing(method, tmp_path):
 @pytest.mark.parametrize(
     "call", ["transpose(x)", "roll(x, 1)", "flip(x, out=x.copy())", "flip(x[:9, :9])"]
 )
-def test_the_program_ends_while_others_move(call):
+def test_the_program_exits_while_threads_move(call):
     text = f"""
         x = np.zeros((1024, 4096), "i4")
         def work():
@@ -305,14 +305,14 @@ def test_the_program_ends_while_others_move(call):
 
 
 @linux
-def test_moves_that_are_longer_than_the_interpreter():
+def test_moves_may_outlive_the_interpreter():
     text = """
         import ctypes
         # The C library calls sleep(1), 1 being the exit code, once the interpreter is gone.
         libc = ctypes.CDLL(None)
         libc.on_exit(libc.sleep, None)
         x = np.zeros((3,) * 16, "u1")
-        # Several, so that not all of them ask at the moment at which it goes.
+        # Several threads, so that not all of them check for signals when the interpreter ends.
         for _ in range(5):
             threading.Thread(target=lambda: trundle.transpose(x, threads=1), daemon=True).start()
             time.sleep(0.013)
@@ -324,7 +324,7 @@ def test_moves_that_are_longer_than_the_interpreter():
         assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_results_outlive_everything():
+def test_results_live_until_the_exit():
     run("""
         kept = [trundle.flip(np.zeros(1 << size, "u1")) for size in range(10, 26)]
         sys.kept = kept
@@ -337,7 +337,7 @@ def test_results_outlive_everything():
     """)
 
 
-def test_import_starts_and_prints_nothing():
+def test_import_starts_no_threads_and_skips_optional_libraries():
     output = run("""
         print(threading.active_count())
         print(sorted({"torch", "einops", "ml_dtypes"}.intersection(sys.modules)))
@@ -394,7 +394,7 @@ REPEATED = {
 
 @linux
 @pytest.mark.parametrize("name", REPEATED)
-def test_nothing_leaks(name):
+def test_repeated_calls_do_not_leak(name):
     times, call = REPEATED[name]
     times = times if ALL or times < 1000 else times // 5
     text = (
@@ -415,12 +415,12 @@ print(min(grown))
 """
     )
     grown = int(run(text))
-    # A leak of 16 bytes per call (or 80 in the short version), or of a tenth of the large results, would exceed this.
+    # A leak of 16 bytes per call (80 in the short version), or of a tenth of the large results, would exceed this.
     assert grown < 1_500_000 if times > 1000 else grown < 100_000_000
 
 
 @linux
-def test_a_chain_that_meets_many_shapes():
+def test_a_chain_keeps_few_plans():
     # Each plan holds a copy of x between its passes.
     text = MEMORY + """
 lengths = [i * 37 % 200 + 3 for i in range(16)]
@@ -437,7 +437,7 @@ print(resident() - before)
 
 
 @linux
-def test_no_leak_in_other_libraries_arrays():
+def test_arrays_of_other_libraries_do_not_leak():
     pytest.importorskip("array_api_strict")
     text = (
         MEMORY
@@ -458,7 +458,7 @@ print(resident() - before)
     assert int(run(text)) < 1_500_000
 
 
-def test_references_are_given_back():
+def test_references_are_released():
     run("""
         x = np.zeros((2, 3, 4), dtype=[("a", "i4"), ("b", "u2")])
         out = np.zeros_like(x)

@@ -49,7 +49,7 @@ def views(draw, max_rank=5):
 
 
 def axes_of(rank):
-    """Distinct axes, positive or negative."""
+    """Draws distinct axes, positive or negative."""
     return st.permutations(range(rank)).flatmap(
         lambda order: st.tuples(
             st.integers(0, rank),
@@ -190,7 +190,7 @@ FUNCTIONS = [
 @pytest.mark.parametrize("function", FUNCTIONS)
 @given(data=st.data())
 @many
-def test_as_numpy_does(function, data):
+def test_random_calls_equal_numpy(function, data):
     x = data.draw(views())
     call, move = function(data.draw, x)
     threads = data.draw(st.sampled_from([None, 1, 2]))
@@ -199,7 +199,7 @@ def test_as_numpy_does(function, data):
 
 @given(data=st.data())
 @many
-def test_out_is_the_result_elsewhere(data):
+def test_out_equals_the_result(data):
     x = data.draw(views(max_rank=3))
     call, move = data.draw(st.sampled_from(FUNCTIONS))(data.draw, x)
     expected = moved(x, move)
@@ -215,7 +215,7 @@ def test_out_is_the_result_elsewhere(data):
 
 @given(data=st.data())
 @many
-def test_overlap_is_as_if_x_had_been_copied(data):
+def test_out_may_overlap_x(data):
     size = data.draw(st.integers(1, 12))
     rank = data.draw(st.integers(1, 3))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -237,7 +237,7 @@ def test_overlap_is_as_if_x_had_been_copied(data):
 
 @given(data=st.data())
 @many
-def test_copyto_broadcasts_as_numpy_does(data):
+def test_copyto_broadcasts_like_numpy(data):
     src = data.draw(views(max_rank=3))
     extra = data.draw(st.lists(st.integers(0, 3), max_size=2))
     shape = [*extra, *(data.draw(st.integers(0, 4)) if size == 1 else size for size in src.shape)]

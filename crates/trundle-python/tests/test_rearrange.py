@@ -77,7 +77,7 @@ def test_rank_0_and_no_elements():
     assert_new(trundle.rearrange(x, "a b (c d) -> a b c d", d=1), x, x.reshape(3, 0, 2, 1))
 
 
-def patterns(rng):
+def random_pattern(rng):
     """Splits, moves and merges names."""
     names = list("abcdefgh"[: rng.integers(1, 8)])
     size_of = {name: int(rng.integers(1, 4)) for name in names}
@@ -112,10 +112,10 @@ def patterns(rng):
     return f"{text(left, at)} -> {text(right, int(rng.integers(0, len(right) + 1)))}", shape, sizes
 
 
-def test_random_patterns_as_einops_does(rng):
+def test_random_patterns_equal_einops(rng):
     einops = pytest.importorskip("einops")
     for _ in range(1500):
-        pattern, shape, sizes = patterns(rng)
+        pattern, shape, sizes = random_pattern(rng)
         x = random_array("u2", shape, rng)
         expected = np.asarray(einops.rearrange(x, pattern, **sizes))
         assert_new(trundle.rearrange(x, pattern, **sizes), x, expected, (pattern, shape, sizes))
@@ -160,7 +160,7 @@ def test_refused_patterns(pattern, sizes):
     assert len(str(caught.value)) > 10
 
 
-def test_the_place_is_shown():
+def test_the_caret_marks_the_error():
     with pytest.raises(ValueError) as caught:
         trundle.rearrange(np.zeros((4, 6, 3)), "(h p) w c -> h w (p d)", p=2)
     lines = str(caught.value).splitlines()
@@ -169,24 +169,24 @@ def test_the_place_is_shown():
 
 
 @pytest.mark.parametrize("size", [1.5, 2.0, "2", None, [2]], ids=repr)
-def test_sizes_are_integers(size):
+def test_sizes_must_be_integers(size):
     with pytest.raises(TypeError, match="p"):
         trundle.rearrange(np.zeros((4, 6)), "(h p) w -> h p w", p=size)
 
 
 @pytest.mark.parametrize("size", [2**63, 2**100, -(2**100)])
-def test_sizes_that_no_axis_has(size):
+def test_huge_sizes_are_refused(size):
     with pytest.raises(ValueError, match="p="):
         trundle.rearrange(np.zeros((4, 6)), "(h p) w -> h p w", p=size)
 
 
 @pytest.mark.parametrize("name", ["a=4 | flip(0) | b c -> b c, b", "a=4, b", "", " ", "->", "\0"])
-def test_names_of_sizes_are_names_of_axes(name):
+def test_sizes_must_have_names_of_axes(name):
     with pytest.raises(ValueError):
         trundle.rearrange(np.zeros((4, 6)), "a b -> b a", **{name: 6})
 
 
 @pytest.mark.parametrize("pattern", [None, 1, b"a b -> b a", ["a b -> b a"]])
-def test_patterns_are_texts(pattern):
+def test_patterns_must_be_strings(pattern):
     with pytest.raises(TypeError):
         trundle.rearrange(np.zeros((4, 6)), pattern)

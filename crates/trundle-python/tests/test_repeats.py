@@ -33,7 +33,7 @@ def test_repeat_of_a_list():
     same(trundle.repeat([1, 2, 3], 2), [1, 1, 2, 2, 3, 3])
 
 
-def test_repeat_by_what_counts():
+def test_repeat_counts_of_any_form():
     same(trundle.repeat(5, 3), [5, 5, 5])
     same(trundle.repeat(np.array(5), [3], axis=-1), [5, 5, 5])
     same(trundle.repeat(ROWS, [2]), ROW.repeat(2))
@@ -47,7 +47,7 @@ def test_repeat_by_what_counts():
     same(trundle.repeat([], 4), np.empty(0))
 
 
-def test_what_repeat_refuses():
+def test_repeat_refuses_invalid_arguments():
     for error, words, call in (
         (ValueError, "repeats must not be negative, got -1", lambda: trundle.repeat(X, -1)),
         (ValueError, "repeats must not be negative, got -3", lambda: trundle.repeat(X, [1, -3], axis=0)),
@@ -81,14 +81,14 @@ def test_tile():
 
 
 # TestTile.test_tile_one_repetition_on_array_gh4679
-def test_tile_once_is_new():
+def test_tile_once_is_a_new_array():
     x = np.arange(5)
     for reps in (1, (), (1, 1)):
         assert_new(trundle.tile(x, reps), x, np.tile(x, reps))
 
 
 # TestTile.test_empty
-def test_tile_of_nothing():
+def test_tile_of_an_empty_array():
     assert trundle.tile([[], []], 2).shape == (2, 0)
     assert trundle.tile([[[]]], (3, 2, 5)).shape == (3, 2, 0)
 
@@ -101,7 +101,7 @@ def test_tile_is_a_kronecker_product(reps, shape, rng):
     same(trundle.tile(x, reps), np.kron(np.ones(reps, x.dtype), x))
 
 
-def test_what_tile_refuses():
+def test_tile_refuses_invalid_arguments():
     for error, words, call in (
         (ValueError, "reps must not be negative, got -1", lambda: trundle.tile(X, -1)),
         (ValueError, "reps must not be negative, got -2", lambda: trundle.tile(X, (1, -2))),
@@ -160,13 +160,13 @@ def test_broadcast_to(x, shape, expected):
         ((1, 2), (-1, 2)),
     ],
 )
-def test_what_broadcast_to_refuses(own, shape):
+def test_broadcast_to_refuses_shapes_that_do_not_fit(own, shape):
     words = "-1" if "-1" in str(shape) else rf"\[{', '.join(map(str, own))}\] .*\[{', '.join(map(str, shape))}\]"
     with pytest.raises(ValueError, match=words):
         trundle.broadcast_to(np.zeros(own), shape)
 
 
-def test_shapes_that_are_none():
+def test_invalid_shapes_are_refused():
     for shape in (3.0, (3.0,), None, "3", {3: 1}):
         with pytest.raises(TypeError, match="shape"):
             trundle.broadcast_to(np.zeros(3), shape)
@@ -209,7 +209,7 @@ def test_windows_of_views(rng):
 
 
 # TestSlidingWindowView.test_errors
-def test_what_windows_refuse():
+def test_windows_refuse_invalid_arguments():
     x = grid()
     for error, words, call in (
         (ValueError, "window_shape must not be negative, got -1", lambda: trundle.sliding_window_view(x, (-1, 3))),
@@ -225,7 +225,7 @@ def test_what_windows_refuse():
             call()
 
 
-def test_windows_written_over_what_they_are_of():
+def test_windows_may_overlap_their_source():
     memory = np.arange(40)
     expected = np.lib.stride_tricks.sliding_window_view(memory[:12].copy(), 3)
     out = memory[5:35].reshape(10, 3)

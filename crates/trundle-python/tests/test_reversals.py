@@ -87,7 +87,7 @@ def test_subsequences_of_every_axis(x, axis, integer, rng):
 @pytest.mark.parametrize(
     "length", [2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, 2**63, 2**64 - 1]
 )
-def test_lengths_over_the_size_are_the_size(length):
+def test_lengths_are_capped_at_the_size(length):
     x = np.arange(10).reshape(2, 5)
     lengths = np.array([[length], [0]], "u8")
     expected = [[4, 3, 2, 1, 0], [5, 6, 7, 8, 9]]
@@ -117,7 +117,7 @@ def test_lengths_in_any_layout(x, rng):
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
-def test_lengths_of_a_class_that_has_two_axes_always(x):
+def test_lengths_may_be_a_matrix(x):
     rows = np.ones((2, 3), "i4") * 5
     lengths = np.matrix([[1, 2, 2]])
     expected = trundle.reverse_subsequences(rows, np.asarray(lengths), axis=0)
@@ -165,7 +165,7 @@ def test_sequences_of_every_pair_of_axes(x, axis, batch_axis, integer, rng):
     assert_new(result, x, expected)
 
 
-def test_no_elements():
+def test_arrays_without_elements():
     x = np.zeros((3, 0, 2), "f4")
     assert_new(trundle.flip(x), x, x)
     result = trundle.reverse_subsequences(x, np.ones((3, 1, 2), "u4"), axis=1)

@@ -61,7 +61,7 @@ SHIFTS_AND_AXES = [
 
 
 @pytest.mark.parametrize(("shift", "axis"), SHIFTS_AND_AXES, ids=repr)
-def test_as_numpy_does(x, shift, axis):
+def test_roll_equals_numpy(x, shift, axis):
     result = trundle.roll(x, shift, axis=axis)
     assert_new(result, x, np.roll(x, shift, axis))
 
@@ -84,7 +84,7 @@ def test_shifts_of_any_size(x, shift):
     assert_new(of_both, x, np.roll(x, (shift % 5, shift % 6), (1, 2)))
 
 
-def test_shifts_and_axes_that_can_be_read_once(x):
+def test_shifts_and_axes_may_be_iterators(x):
     assert_new(trundle.roll(x, iter([2])), x, np.roll(x, 2))
     assert_new(trundle.roll(x, iter([2]), axis=iter([0, 1])), x, np.roll(x, 2, (0, 1)))
     assert_new(trundle.roll(x, iter([1, 2]), axis=iter([0, 1])), x, np.roll(x, (1, 2), (0, 1)))
@@ -97,7 +97,7 @@ def test_every_shift_of_each_axis(x, shift):
         assert_new(trundle.roll(x, shift, axis=axis), x, np.roll(x, shift, axis))
 
 
-def test_what_has_an_index_is_an_integer(x):
+def test_objects_with_index_are_integers(x):
     result = trundle.roll(x, Index(2), axis=Index(1))
     assert_new(result, x, np.roll(x, 2, 1))
     result = trundle.roll(x, (Index(2), True), axis=[Index(1), 0])
@@ -117,7 +117,7 @@ def test_rank_0():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3)])
-def test_no_elements(shape):
+def test_arrays_without_elements(shape):
     x = np.zeros(shape, "f4")
     for shift in (0, 1, -5, 2**100):
         assert_new(trundle.roll(x, shift), x, x)

@@ -23,38 +23,38 @@ def same(got, expected, x):
         assert not np.may_share_memory(part, x)
 
 
-def both(x, *arguments, **keywords):
+def check_split(x, *arguments, **keywords):
     same(trundle.split(x, *arguments, **keywords), np.split(x, *arguments, **keywords), x)
 
 
-def test_split_as_numpys_own_tests_have_it():
+def test_split_passes_numpys_tests():
     row = np.arange(10)
-    both(row, 2)
-    both(row, 5)
-    both(row, 1)
+    check_split(row, 2)
+    check_split(row, 5)
+    check_split(row, 1)
     matrix = np.array([row, row + 100])
-    both(matrix, 2)
-    both(matrix, 2, axis=-1)
-    both(matrix, 5, 1)
+    check_split(matrix, 2)
+    check_split(matrix, 2, axis=-1)
+    check_split(matrix, 5, 1)
     with pytest.raises(ValueError, match="array split does not result in an equal division"):
         trundle.split(row, 3)
-    both(row, [1, 5, 7])
-    both(row, [1, 5, 7, 10, 11, 12])
-    both(row, [-3, 20])
-    both(row, [-30, -2])
-    both(row, [7, 3])
-    both(row, [0, 0, 10, 10])
-    both(row, [])
-    both(row, (4,))
-    both(row, np.array([2, 3], "u1"))
-    both(row, np.array(2))
-    both(matrix, [1, 5], axis=1)
-    both(matrix, [0, 1, 2], axis=0)
+    check_split(row, [1, 5, 7])
+    check_split(row, [1, 5, 7, 10, 11, 12])
+    check_split(row, [-3, 20])
+    check_split(row, [-30, -2])
+    check_split(row, [7, 3])
+    check_split(row, [0, 0, 10, 10])
+    check_split(row, [])
+    check_split(row, (4,))
+    check_split(row, np.array([2, 3], "u1"))
+    check_split(row, np.array(2))
+    check_split(matrix, [1, 5], axis=1)
+    check_split(matrix, [0, 1, 2], axis=0)
     # Subclasses are kept; np.matrix keeps two axes.
-    both(np.matrix(matrix), 2, axis=1)
-    both(np.zeros((0, 3)), 2)
-    both(np.zeros((3, 0)), [1], axis=0)
-    both(np.zeros((3, 0)), 4, axis=1)
+    check_split(np.matrix(matrix), 2, axis=1)
+    check_split(np.zeros((0, 3)), 2)
+    check_split(np.zeros((3, 0)), [1], axis=0)
+    check_split(np.zeros((3, 0)), 4, axis=1)
 
 
 def test_indices_may_be_of_any_size():
@@ -64,7 +64,7 @@ def test_indices_may_be_of_any_size():
     assert [part.tolist() for part in trundle.split([[1, 2], [3, 4]], 2, axes=1)] == [[[1], [3]], [[2], [4]]]
 
 
-def test_split_refuses_what_numpy_refuses():
+def test_split_refuses_invalid_arguments():
     x = np.arange(6).reshape(2, 3)
     for sections in (0, -1, -(2**70)):
         with pytest.raises(ValueError, match=f"number of sections must be larger than 0, not {sections}"):
@@ -91,7 +91,7 @@ def test_split_refuses_what_numpy_refuses():
         trundle.split(x, 1, out=[x])
 
 
-def test_random_calls_are_numpys():
+def test_random_calls_equal_numpy():
     chance = random.Random(11)
     for _ in range(COUNT):
         rank = chance.randrange(1, 5)
@@ -110,14 +110,14 @@ def test_random_calls_are_numpys():
         same(trundle.split(x, ends, axis=axis, threads=threads), np.split(x, ends, axis=axis), x)
 
 
-def test_what_is_split_becomes_the_array_again():
+def test_concatenate_undoes_split():
     x = np.random.default_rng(3).integers(0, 255, (300, 700, 11), "u1").transpose(1, 0, 2)
     for axis in range(3):
         parts = trundle.split(x, [3, 5, 290], axis)
         assert (trundle.concatenate(parts, axis=axis) == x).all()
 
 
-def test_torch_in_torch_out():
+def test_torch_tensors_give_torch_tensors():
     torch = pytest.importorskip("torch")
     x = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
     got = trundle.split(x.T, 2)

@@ -118,7 +118,7 @@ def test_out(name, rng):
             assert_bits(out, expected)
 
 
-def test_out_that_does_not_fit():
+def test_out_that_does_not_fit_is_refused():
     x = torch.ones(3, 4)
     for out, error in [
         (torch.zeros(4, 3), ValueError),
@@ -135,7 +135,7 @@ def test_out_that_does_not_fit():
         trundle.flip(np.ones((3, 4), "f4"), out=torch.zeros(3, 4))
 
 
-def test_overlap_is_as_if_x_had_been_copied(rng):
+def test_out_may_overlap_x(rng):
     x = random_tensor(torch.int16, (60, 60), rng)
     expected = moved(x, np.transpose)
     assert trundle.transpose(x, out=x) is x
@@ -146,7 +146,7 @@ def test_overlap_is_as_if_x_had_been_copied(rng):
     assert_bits(flat[1:], expected)
 
 
-def test_as_torch_does(rng):
+def test_functions_equal_torch(rng):
     x = random_tensor(torch.int32, (3, 4, 5), rng)
     for ours, theirs in [
         (trundle.roll(x, 7), torch.roll(x, 7)),
@@ -170,7 +170,7 @@ def test_shapes(shape, rng):
     assert tuple(trundle.ascontiguousarray(x).shape) == (shape or (1,))
 
 
-def test_results_live_on_their_own(rng):
+def test_results_own_their_memory(rng):
     expected, results = [], []
     for _ in range(6):
         x = random_tensor(torch.int32, (1000, 1500), rng)
@@ -204,7 +204,7 @@ def test_gradients_are_refused():
         assert (x == 1).all()
 
 
-def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
+def test_plain_tensors_need_no_python_functions(monkeypatch, rng):
     """Functions of Python take many times as long as a small move."""
     x = random_tensor(torch.bfloat16, (3, 4), rng)
     trundle.flip(x)
@@ -224,7 +224,7 @@ def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
         trundle.flip(x.clone().requires_grad_())
 
 
-def test_classes_of_tensors_are_left_to_themselves():
+def test_subclasses_become_plain_tensors():
     class Named(torch.Tensor):
         # The module with the functions for the class.
         __module__ = "torch"
@@ -237,7 +237,7 @@ def test_classes_of_tensors_are_left_to_themselves():
             trundle.flip(x, out=tensor)
 
 
-def test_tensors_are_refused_while_others_are_traced():
+def test_tensors_are_refused_during_tracing():
     fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
     x, out = torch.ones(2, 3), torch.zeros(2, 3)
     trundle.flip(x)
@@ -248,7 +248,7 @@ def test_tensors_are_refused_while_others_are_traced():
     assert not out.any()
 
 
-def test_lazy_tensors_are_no_output():
+def test_lazy_tensors_are_refused_as_out():
     x = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6]])
     for dtype, out in [
         (x.dtype, torch.zeros_like(x).conj()),
@@ -274,9 +274,9 @@ def test_lazy_tensors_are_refused_or_right():
         assert torch.equal(result, torch.flip(tensor, (0, 1)))
 
 
-def test_what_has_no_memory_of_its_own_is_refused():
+def test_tensors_without_memory_are_refused():
     zeros = torch._efficientzerotensor(5, 4)
-    # Its address is 16, where nothing is.
+    # Its address is 16, which is not valid memory.
     for tensor in (zeros, zeros[1:]):
         with pytest.raises(BufferError, match="clone"):
             trundle.flip(tensor)

@@ -101,7 +101,7 @@ CALLS = {
 }
 
 # Stages without a gradient, their arguments and the PyTorch equivalents.
-ONE_WAY = {
+WITHOUT_GRADIENT = {
     "slice": ("slice(starts=[1], stops=[9], axes=[1], steps=[2])", {}, lambda x: x[:, 1:9:2]),
     "tile": ("a b c -> c b a | tile(2, 1, 1)", {}, lambda x: x.permute(2, 1, 0).repeat(2, 1, 1)),
     "pad": ("pad(1, value=9)", {}, lambda x: torch.nn.functional.pad(x, (1,) * 6, value=9)),
@@ -142,13 +142,13 @@ def gradient(function, x, weights):
 
 
 
-def test_torch_is_imported_for_those_who_ask():
+def test_torch_is_imported_on_first_use():
     code = "import trundle, sys; assert 'torch' not in sys.modules; trundle.torch; assert 'torch' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_as_torch_does(name):
+def test_functions_equal_torch(name):
     ours, theirs = CALLS[name]
     for dtype in (torch.float32, torch.bool, torch.bfloat16, torch.complex64, torch.int16):
         x = example(dtype=dtype)
@@ -162,7 +162,7 @@ def test_as_torch_does(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_operators_do_what_functions_do(name, monkeypatch):
+def test_operators_equal_torch(name, monkeypatch):
     """Also if tensors are not plain."""
     ours, theirs = CALLS[name]
     for module in (tt, _operators):
@@ -171,9 +171,9 @@ def test_operators_do_what_functions_do(name, monkeypatch):
     assert_new(ours(x), theirs(x))
 
 
-@pytest.mark.parametrize("name", ONE_WAY)
-def test_stages_that_are_no_movement_back_and_forth(name):
-    text, given, theirs = ONE_WAY[name]
+@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+def test_stages_without_a_gradient(name):
+    text, given, theirs = WITHOUT_GRADIENT[name]
     x = example()
     assert_new(tt.chain(x, text, **given), theirs(x))
     for dynamic in (False, True):
@@ -185,13 +185,13 @@ def test_stages_that_are_no_movement_back_and_forth(name):
         result.sum().backward()
 
 
-def test_where_and_by_how_many_is_not_said_here():
+def test_chain_refuses_out_and_threads():
     for keyword in ({"threads": 1}, {"out": example()}):
         with pytest.raises(TypeError, match="threads"):
             tt.chain(example(), "flip(0)", **keyword)
 
 
-def test_no_gradient_goes_to_what_is_given():
+def test_gradients_of_extra_inputs_are_refused():
     x, y = example(), torch.ones(3, 5, 4, requires_grad=True)
     for start in (x, x.clone().requires_grad_()):
         with pytest.raises((NotImplementedError, RuntimeError, ValueError, BufferError), match="gradient|grad"):
@@ -200,7 +200,7 @@ def test_no_gradient_goes_to_what_is_given():
         assert tt.chain(x.clone().requires_grad_(), "concat(_, y)", y=y).shape == (6, 5, 4)
 
 
-def test_what_goes_to_trundle_at_once(monkeypatch):
+def test_plain_tensors_bypass_the_operators(monkeypatch):
     """An operator takes many times as long as a small move."""
     x = example()
     expected = {name: theirs(x) for name, (_, theirs) in CALLS.items()}
@@ -268,7 +268,7 @@ def test_inference_and_modes():
         assert type(tt.flip(fake)) is fake_tensor.FakeTensor
 
 
-def test_what_is_traced_is_told_of_this():
+def test_errors_for_traced_tensors_name_trundle_torch():
     for transform in (torch.func.vmap, lambda f: torch.func.grad(lambda v: f(v).sum())):
         with pytest.raises(TypeError, match="trundle.torch"):
             transform(lambda v: trundle.roll(v, 1))(example())
@@ -377,7 +377,7 @@ def test_other_stages_fix_the_sizes():
         assert torch.equal(function(example(shape)), example(shape).permute(2, 1, 0).repeat(2, 1, 1))
 
 
-def test_mistakes_are_seen_when_traced():
+def test_mistakes_raise_errors_while_tracing():
     x = example()
     for function, error in [
         (lambda x: tt.roll(x, 1, 3), "out of bounds"),
@@ -480,7 +480,7 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_operators_are_what_torch_takes_them_for(name):
+def test_operators_pass_torchs_opcheck(name):
     operator = getattr(torch.ops.trundle, name)
     operator = operator.given if name == "chain" else operator.default
     for arguments in SAMPLES[name]:
@@ -493,9 +493,9 @@ def test_operators_are_what_torch_takes_them_for(name):
             torch.library.opcheck(operator, (x, *arguments))
 
 
-# As in einops, also compiled.
+# Comparisons with einops, also compiled.
 
-OF_FIVE = [
+FIVE_AXES = [
     "... -> ...",
     "v w x y z -> v w x y z",
     "v w x y z ... -> ... v w x y z",
@@ -542,12 +542,12 @@ WITH_SIZES = [
 
 
 def patterns_of_einops():
-    for pattern in OF_FIVE:
+    for pattern in FIVE_AXES:
         yield pattern, (2, 3, 4, 5, 6), {}
     yield from WITH_SIZES
 
 
-def check_as_einops(pattern, shape, sizes, functions):
+def check_against_einops(pattern, shape, sizes, functions):
     einops = pytest.importorskip("einops")
 
     def theirs(x):
@@ -562,32 +562,32 @@ def check_as_einops(pattern, shape, sizes, functions):
 
 
 @pytest.mark.parametrize(("pattern", "shape", "sizes"), [*patterns_of_einops()])
-def test_as_einops_does(pattern, shape, sizes):
+def test_rearrange_equals_einops(pattern, shape, sizes):
     def ours(x):
         return tt.rearrange(x, pattern, **sizes)
 
     static, dynamic = compiled(ours), compiled(ours, dynamic=True)
-    check_as_einops(pattern, shape, sizes, [ours, static, dynamic])
+    check_against_einops(pattern, shape, sizes, [ours, static, dynamic])
 
 
-def test_as_einops_does_in_every_order_of_axes(rng):
+def test_rearrange_equals_einops_for_random_orders(rng):
     for rank in range(1, 9):
         order = rng.permutation(rank)
         left, right = (" ".join(f"axis{axis}" for axis in axes) for axes in (range(rank), order))
         function = lambda x: tt.rearrange(x, f"{left}->{right}")  # noqa: B023, E731
-        check_as_einops(f"{left} -> {right}", (2,) * rank, {}, [function, compiled(function)])
+        check_against_einops(f"{left} -> {right}", (2,) * rank, {}, [function, compiled(function)])
 
 
-def test_random_patterns_as_einops_does(rng):
+def test_random_patterns_equal_einops(rng):
     pytest.importorskip("einops")
-    from test_rearrange import patterns
+    from test_rearrange import random_pattern
 
     for number in range(200):
-        pattern, shape, sizes = patterns(rng)
+        pattern, shape, sizes = random_pattern(rng)
         function = lambda x: tt.rearrange(x, pattern, **sizes)  # noqa: B023, E731
         # Compiling takes a tenth of a second for each.
         functions = [function, compiled(function, dynamic=True)] if number % 10 == 0 else [function]
-        check_as_einops(pattern, shape, sizes, functions)
+        check_against_einops(pattern, shape, sizes, functions)
         fake = function(example(shape).to("meta"))
         assert fake.shape == function(example(shape)).shape
 
@@ -626,7 +626,7 @@ REPEATED = [
 
 
 @pytest.mark.parametrize(("pattern", "shape", "sizes"), REPEATED)
-def test_repeats_as_einops_does(pattern, shape, sizes):
+def test_repeat_equals_einops(pattern, shape, sizes):
     einops = pytest.importorskip("einops")
 
     def ours(x):
@@ -661,7 +661,7 @@ def test_repeats_as_einops_does(pattern, shape, sizes):
         ("flip(0)", {}, ""),
     ],
 )
-def test_repeats_that_are_refused(pattern, sizes, error):
+def test_invalid_repeats_are_refused(pattern, sizes, error):
     einops = pytest.importorskip("einops")
     x = example((2, 3))
     with pytest.raises((einops.EinopsError, ValueError, RuntimeError, TypeError)):
@@ -672,12 +672,12 @@ def test_repeats_that_are_refused(pattern, sizes, error):
         compiled(lambda x: tt.repeat(x, pattern, **sizes))(x)
 
 
-def test_repeats_less_than_not_at_all():
+def test_negative_repeats_are_refused():
     with pytest.raises(ValueError, match="0 or more"):
         tt.repeat(example((2, 3)), "a b -> a b n", n=-1)
 
 
-def test_sizes_that_are_computed_of_a_shape():
+def test_sizes_computed_from_a_shape():
     """One compiled function for tensors of several ranks."""
     einops = pytest.importorskip("einops")
 
@@ -730,7 +730,7 @@ def test_patterns_that_change_with_the_call():
         ("a b -> b a, a=2", (2, 3), {}),
     ],
 )
-def test_both_refuse(pattern, shape, sizes):
+def test_einops_and_trundle_refuse_invalid_patterns(pattern, shape, sizes):
     einops = pytest.importorskip("einops")
     x = example(shape)
     with pytest.raises((einops.EinopsError, ValueError)):
@@ -755,16 +755,16 @@ def test_examples_run(name):
         assert "Error" in text
 
 
-def test_every_operator_is_a_function_here():
+def test_every_operator_is_a_function_of_the_module():
     assert torch.equal(torch.ops.trundle.chain(example(), "flip(0)"), example().flip(0))
     for name in ("roll", "flip", "permute_dims", "reverse_sequence", "reverse_subsequences", "chain"):
         assert callable(getattr(torch.ops.trundle, name)) and name in tt.__all__
 
 
-def test_what_the_guide_shows_runs():
+def test_examples_of_the_guide_run():
     guide = Path(__file__).parents[3] / "docs" / "python.md"
     if not guide.exists():
-        pytest.skip("the guide is not beside the tests")
+        pytest.skip("the guide is missing")
     section = guide.read_text(encoding="utf-8").split("## PyTorch: compiled, exported, differentiated\n")[1].split("\n## ")[0]
     names = {}
     blocks = re.findall(r"```py\n(.*?)```", section, re.DOTALL)

@@ -80,7 +80,7 @@ mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy
 
 
 @mypy
-def test_stubs_are_of_the_package(tmp_path):
+def test_stubs_match_the_package(tmp_path):
     # zarr-python and PyTorch may be missing. To mypy, cached functions have no parameters.
     allowed = tmp_path / "allowed"
     allowed.write_text("trundle\\.codecs\ntrundle\\.torch\ntrundle\\.torch\\._.*\ntrundle\\._operators.*\ntrundle\\._steps.*\ntrundle\\._zarr_store.*\n")
@@ -144,7 +144,7 @@ WRONG = [
 
 
 @mypy
-def test_what_a_type_checker_says(tmp_path):
+def test_mypy_accepts_good_and_refuses_wrong_code(tmp_path):
     good, wrong = tmp_path / "good.py", tmp_path / "wrong.py"
     good.write_text(GOOD)
     wrong.write_text(
@@ -152,7 +152,7 @@ def test_what_a_type_checker_says(tmp_path):
     )
     command = [sys.executable, "-m", "mypy", "--strict", "good.py", "wrong.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240)
-    said = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert not [line for line in said if line.startswith("good.py")], done.stdout
-    found = {int(line.split(":")[1]) for line in said}
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert not [line for line in errors if line.startswith("good.py")], done.stdout
+    found = {int(line.split(":")[1]) for line in errors}
     assert found == set(range(4, 4 + len(WRONG))), textwrap.indent(done.stdout, "  ")

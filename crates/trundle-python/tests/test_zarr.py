@@ -51,7 +51,7 @@ def test_a_chain_is_applied(array, chunks):
     assert names() == ["x.zarr", "y.zarr"]
 
 
-def test_an_order_is_metadata_alone(array):
+def test_a_transpose_can_change_only_metadata(array):
     turned = array.transpose(2, 0, 1)
     trundle.zarr.apply("x.zarr", "t y x -> x t y", "y.zarr", metadata_only=True)
     assert (read("y.zarr") == turned).all()
@@ -104,7 +104,7 @@ def test_tasks_by_number(array):
     assert (read("y.zarr") == moved(array)).all()
 
 
-def test_sources_are_urls(array, tmp_path):
+def test_sources_may_be_urls(array, tmp_path):
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass
@@ -131,7 +131,7 @@ def test_sources_are_urls(array, tmp_path):
     assert names() == ["x.npy", "x.zarr", "y.zarr"]
 
 
-def test_what_is_refused_leaves_nothing(array):
+def test_refused_calls_leave_no_files(array):
     for error, args, more in [
         (FileNotFoundError, ("none.zarr", CHAIN, "y.zarr"), {}),
         (FileExistsError, ("x.zarr", CHAIN, "x.zarr"), {}),
@@ -151,7 +151,7 @@ def test_what_is_refused_leaves_nothing(array):
         assert names() == ["x.zarr"]
 
 
-def test_messages_are_in_the_words_of_python(array):
+def test_messages_use_python_names(array):
     np.savez("two.npz", a=np.zeros((2, 3)), b=np.zeros(4))
     for chain, dst, more, words in [
         ("flip(1)", "y.npz", {}, "tensor=NAME picks one that the operation fits: a [2, 3]"),
@@ -166,7 +166,7 @@ def test_messages_are_in_the_words_of_python(array):
         assert words in str(raised.value) and "--" not in str(raised.value), raised.value
 
 
-def test_a_task_that_fails_leaves_nothing(array):
+def test_a_failed_task_leaves_no_files(array):
     chunk = Path("x.zarr/c/1/1/1")
     chunk.write_bytes(b"broken")
     with pytest.raises((OSError, ValueError), match="c/1/1/1"):
@@ -174,7 +174,7 @@ def test_a_task_that_fails_leaves_nothing(array):
     assert names() == ["x.zarr"]
 
 
-def test_a_store_is_replaced_by_itself(array):
+def test_a_store_can_replace_itself(array):
     trundle.zarr.apply("x.zarr", "flip(axes=[1])", "x.zarr", overwrite=True)
     assert (read("x.zarr") == array[:, ::-1]).all()
     assert names() == ["x.zarr"]
@@ -200,7 +200,7 @@ def test_the_program(array):
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT to send")
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("verify", [False, True])
-def test_ctrl_c_stops_a_task_in_the_middle(tmp_path, workers, verify):
+def test_ctrl_c_stops_a_running_task(tmp_path, workers, verify):
     """A task that moves two gigabytes of a sparse file."""
     source = tmp_path / "x.npy"
     np.lib.format.open_memmap(source, mode="w+", dtype="u1", shape=(1 << 10, 1 << 10, 1 << 11))

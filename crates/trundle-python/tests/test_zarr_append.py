@@ -17,7 +17,7 @@ Y = np.arange(4 * 5 * 6, dtype="f4").reshape(4, 5, 6) + 1000
 
 
 def written(x, store=None, version=3):
-    """A store with two arrays, of which one has the axis."""
+    """Writes a store with two arrays. One of them has the axis time."""
     store = MemoryStore() if store is None else store
     group = zarr.create_group(store, zarr_format=version)
     names = {"dimension_names": ["time", "lat", "lon"]} if version == 3 else {}
@@ -33,7 +33,7 @@ def read(store):
     return zarr.open_group(store, mode="r" if store.read_only else "r+")["t2m"][...]
 
 
-# A ZipStore writes an object again behind the old one.
+# A ZipStore replaces an object by appending another one with the same name.
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("kind", ["memory", "local", "zip"])
 @pytest.mark.parametrize("version", [2, 3])
@@ -107,7 +107,7 @@ def test_random_arrays(seed):
     ],
 )
 @pytest.mark.parametrize("is_local", [False, True])
-def test_refused(options, message, is_local, tmp_path):
+def test_invalid_options_are_refused(options, message, is_local, tmp_path):
     store = written(X, LocalStore(tmp_path / "a.zarr") if is_local else None)
     with pytest.raises(ValueError, match=message):
         trundle.zarr.apply(written(Y), "", store, **options)
@@ -125,7 +125,7 @@ def test_the_whole_store_is_needed():
 @pytest.mark.parametrize("name", ["memory", "icechunk", "local"])
 @pytest.mark.parametrize("chain", ["flip(dim=time)", "roll(shift=1, dim=time)"])
 def test_a_store_that_is_also_the_source(name, chain, tmp_path):
-    """All is read before the first chunk is replaced, even if both names of the store seem different."""
+    """All elements are read before the first chunk is replaced, even if the store has two different names."""
     x = np.arange(60 * 40 * 50, dtype="f8").reshape(60, 40, 50)
     if name == "icechunk":
         icechunk = pytest.importorskip("icechunk")
@@ -144,7 +144,7 @@ def test_a_store_that_is_also_the_source(name, chain, tmp_path):
     np.testing.assert_array_equal(read(names[0]), expected)
 
 
-def test_what_is_compared_is_compared_first():
+def test_other_arrays_are_compared_before_writing():
     store, source = written(X), written(Y)
     zarr.open_group(source)["lat"][...] = 7.0
     with pytest.raises(OSError, match="differs from the array in the store"):
@@ -179,7 +179,7 @@ def test_failed_writes_leave_the_old_array():
 
 
 class FaultyOnce(Faulty):
-    """A store of which one call fails."""
+    """A store that fails in one call."""
 
     def count(self, method):
         if self.left >= 0:

@@ -166,7 +166,7 @@ def test_random_arrays(seed, tmp_path):
     assert np.load(tmp_path / "back.npy").tobytes() == result[...].tobytes()
 
 
-def test_groups_keep_what_they_have():
+def test_groups_keep_their_members_and_attributes():
     store, target = MemoryStore(), MemoryStore()
     group = zarr.create_group(store, attributes={"title": "era"})
     dims = ("t", "y", "x")
@@ -174,7 +174,7 @@ def test_groups_keep_what_they_have():
     below = group.create_group("coords", attributes={"n": 1})
     below.create_array("y", shape=(15,), dtype="f8", dimension_names=("y",))[...] = np.arange(15)
     zarr.consolidate_metadata(store)
-    # The consolidated metadata of the source does not know this array.
+    # The consolidated metadata of the source does not list this array.
     group.create_array("new", shape=(3,), dtype="i4", dimension_names=("z",))[...] = 5
     trundle.zarr.apply(group, "flip(dim=y)", target)
     result = zarr.open_consolidated(target)
@@ -184,7 +184,7 @@ def test_groups_keep_what_they_have():
     assert result["t2m"].metadata.dimension_names == dims
 
 
-def test_names_that_are_not_nodes():
+def test_names_that_are_not_nodes_are_ignored():
     """Some file systems list a folder in itself."""
 
     class Marked(WrapperStore):
@@ -198,7 +198,7 @@ def test_names_that_are_not_nodes():
     assert keys(target) == ["a/c/0", "a/zarr.json", "zarr.json"]
 
 
-def test_files_and_chunks_without_decoding(tmp_path):
+def test_files_and_metadata_only_copies(tmp_path):
     np.save(tmp_path / "x.npy", X)
     target = MemoryStore()
     trundle.zarr.apply(tmp_path / "x.npy", CHAIN, target, chunks=(5, 10, 4))
@@ -228,7 +228,7 @@ def test_a_source_that_fails_is_an_error(workers, methods):
     assert failures > 12
 
 
-def test_no_array_of_a_group_that_fails_is_left_out():
+def test_no_array_is_left_out_if_the_store_fails():
     store = MemoryStore()
     group = zarr.create_group(store)
     for name in "abc":
@@ -257,7 +257,7 @@ def test_a_destination_that_fails_is_left_empty(workers):
             continue
         assert (read(target) == moved(X)).all() and left > 10
         break
-    # If it does not even delete, the chunks stay, but there is no array.
+    # If the store cannot delete objects either, the chunks stay, but no array becomes visible.
     faulty = Faulty(target := MemoryStore(), {"set", "delete_dir"}, 5)
     with pytest.raises(OSError, match="no connection for set"):
         trundle.zarr.apply(written(), CHAIN, faulty)
@@ -293,7 +293,7 @@ def test_two_passes_leave_no_files(tmp_path, monkeypatch):
     assert not keys(target) and not os.listdir(tmp_path)
 
 
-def test_what_is_refused_leaves_nothing(tmp_path):
+def test_refused_calls_change_no_store(tmp_path):
     source, full, other = written(), written(), MemoryStore()
     sync(other.set("notes.txt", zarr.core.buffer.cpu.Buffer.from_bytes(b"mine")))
     array = zarr.open_array(source)
@@ -319,7 +319,7 @@ def test_what_is_refused_leaves_nothing(tmp_path):
             assert args[2] in (array, full, other) or isinstance(args[2], StorePath) or not keys(args[2])
 
 
-def test_a_store_stays_in_its_process():
+def test_stores_cannot_be_used_by_other_processes():
     planned = trundle.zarr.plan(written(), CHAIN, target := MemoryStore())
     for call in (
         lambda pool: planned.run(executor=pool),
@@ -380,7 +380,7 @@ def test_within_an_event_loop():
     [("", 0), ("", 100), *(("c/0/0/0", n) for n in (0, 2, 4)), *(("zarr.json", n) for n in (2, 5, 8))],
 )
 def test_ctrl_c_stops_a_store_that_does_not_answer(workers, name, answers):
-    """From some request for an object of this name, the store does not answer."""
+    """The store stops answering after some requests for objects of this name."""
     text = f"""
 import asyncio, os, signal, sys, threading, time
 sys.path.insert(0, {os.path.dirname(__file__)!r})

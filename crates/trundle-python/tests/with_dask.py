@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def check(number: int, rng: random.Random, executor: Executor, killed: int | None) -> None:
-    """The process `killed` is killed."""
+    """Runs a random movement and compares it with numpy. Kills the process `killed` during the run."""
     shape = [rng.randint(20, 60) for _ in range(3)]
     x = np.random.default_rng(number).integers(0, 1 << 16, shape).astype(rng.choice(["<u2", "<f4", ">i4"]))
     source, target = f"x{number}.zarr", f"y{number}.zarr"

@@ -1,4 +1,4 @@
-//! Reads objects of buckets (S3, Google Cloud Storage, Azure) and HTTP servers, and writes those of buckets, by
+//! Reads objects of buckets (S3, Google Cloud Storage, Azure) and HTTP servers, and writes objects of buckets, by
 //! blocking calls.
 //!
 //! This is the only crate that uses [`object_store`], which signs, retries and resumes requests, and [`ureq`], which

@@ -67,8 +67,8 @@ impl Remote {
     /// Opens `SCHEME://BUCKET/PATH` or an HTTP URL, but sends no request yet. The schemes are s3, gs, az, abfs, abfss,
     /// http and https.
     ///
-    /// Credentials, region and endpoint come from the environment, as [`object_store`] reads it. Those of S3 then come
-    /// from a profile of the AWS command line. HTTP requests have no credentials.
+    /// Credentials, region and endpoint come from the environment, as [`object_store`] reads it. For S3, the second
+    /// source is a profile of the AWS command line. HTTP requests have no credentials.
     ///
     /// # Errors
     /// If the URL does not name a bucket and a path, or the settings are invalid.
@@ -78,7 +78,7 @@ impl Remote {
         Ok(Remote { root, prefix, client })
     }
 
-    /// Returns whether the objects are those of an HTTP server, which are only read and not listed.
+    /// Returns whether the objects are on an HTTP server. Such objects are only read, and not listed.
     pub fn is_http(&self) -> bool {
         self.root.starts_with("http")
     }

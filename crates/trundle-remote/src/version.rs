@@ -34,7 +34,7 @@ impl Version {
         self.tag.clone().unwrap_or_else(|| format!("{} {:?}", self.bytes, self.modified))
     }
 
-    /// Checks that the object is still the one of `before`.
+    /// Checks that the object has not changed since `before`.
     ///
     /// # Errors
     /// If it has changed.

@@ -11,7 +11,7 @@
 //! {"chain": "roll(half, dim=lon)", "shape": [6, 12], "names": ["lat", "lon"], "dtype": "f32"}
 //! {"file": "volume.npy", "bytes": 4224}
 //! ```
-// Exporting a function is called unsafe, because another one could have its name. There is no unsafe block.
+// Rust calls the export of a function unsafe, because another function could have its name. There is no unsafe block.
 #![allow(unsafe_code)]
 
 mod elements;

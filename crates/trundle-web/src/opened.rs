@@ -10,7 +10,7 @@ use trundle_models::{Given, Links, PlannedModel};
 
 use crate::question::{FileQuestion, Refusal};
 
-/// Describes a file, of which `bytes` are all bytes or the first ones.
+/// Describes a file. `bytes` are all bytes of the file, or the first ones.
 ///
 /// # Errors
 /// If the file is not one that can be read, or more than these bytes is needed.

@@ -114,7 +114,7 @@ pub(crate) fn of_array(objects: &dyn ObjectStore, path: &str) -> Result<ReadMeta
 /// Reads the metadata of an array of version 2, with its attributes.
 ///
 /// # Errors
-/// [`Error`] if the metadata cannot be read, or is not that of an array.
+/// [`Error`] if the metadata cannot be read, or does not describe an array.
 pub(crate) fn read_v2(objects: &dyn ObjectStore, path: &str) -> Result<Value, Error> {
     let document = read(objects, path, V2_ARRAY)?.filter(Value::is_object);
     let mut document = document.ok_or_else(|| Error::unsupported("is not an array"))?;

@@ -173,7 +173,7 @@ fn of_v2(objects: &dyn ObjectStore, path: &str) -> Result<(String, bool), Error>
     let Some((codec, dtype)) = known.filter(|_| document["dtype"] == "|O") else {
         return Err(Error::unsupported("has no equivalent in version 3"));
     };
-    // zarrs converts the compressor of bytes, but leaves out that of elements of variable length.
+    // zarrs converts the compressor of bytes, but not the compressor of elements of variable length.
     let fill = document["fill_value"].take();
     (document["dtype"], document["fill_value"]) = (json!("|u1"), json!(0));
     document["filters"] = Value::Null;

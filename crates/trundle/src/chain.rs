@@ -308,7 +308,7 @@ impl Chain {
         })
     }
 
-    /// Counts the indices that the chain's scatters keep in memory, for [inputs](Chain::inputs) of these shapes.
+    /// Counts the indices that the chain's scatters keep in memory, for [inputs](Chain::inputs) with these shapes.
     ///
     /// The lists of indices in the chain itself are not counted. See [`Program::indices_of_update`].
     ///

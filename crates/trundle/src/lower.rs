@@ -83,7 +83,7 @@ pub struct ProgramMoves {
 }
 
 impl ProgramMoves {
-    /// Lowers the only output of `program` to moves that read and write tensors of these layouts.
+    /// Lowers the only output of `program` to moves that read and write tensors with these layouts.
     ///
     /// `budget` usually comes from a [backend](Backend::budget).
     ///

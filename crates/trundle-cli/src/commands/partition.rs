@@ -155,7 +155,7 @@ fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<S
     alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
 }
 
-/// Merges equal lines, and puts their counts before them. The order is that of first occurrences.
+/// Merges equal lines, and puts their counts before them. The lines are in the order of their first occurrences.
 pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut indices: BTreeMap<String, usize> = BTreeMap::new();

@@ -257,7 +257,7 @@ fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the part of a file name by which the usual file system of the system distinguishes files.
+/// Returns the part of a file name that the usual file system of the platform uses to distinguish files.
 fn as_distinguished(file: &str) -> String {
     if cfg!(any(windows, target_os = "macos")) { file.to_lowercase() } else { file.to_owned() }
 }

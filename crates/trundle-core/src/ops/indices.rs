@@ -133,7 +133,7 @@ impl Indices {
     }
 }
 
-/// Checks that the batch axes of indices are those of the tensor.
+/// Checks that the batch axes of the indices equal the batch axes of the tensor.
 pub(super) fn check_batches(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<()> {
     for (size, other) in shape.iter().zip(indices.iter()).take(batch_axes) {
         check_sizes(

@@ -247,7 +247,7 @@ impl Segments {
         self.a >= self.b
     }
 
-    /// Returns the base positions of the longer part, and those that the shorter part reads.
+    /// Returns the base positions of the longer part, and the base positions that the shorter part reads.
     fn long_and_saved(&self) -> (Range<usize>, Range<usize>) {
         let Segments { a, b, .. } = *self;
         if self.rises() { (0..a, 0..b) } else { (a..a + b, b..a + b) }
@@ -320,7 +320,7 @@ impl Segments {
         let rises = self.rises();
         let (positions, apart) =
             if rises { (&self.a_positions, self.b) } else { (&self.b_positions, self.a) };
-        // Base positions that read from the base, and those that read from the saved bytes.
+        // Base positions that read from the base, and base positions that read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
         } else if rises {

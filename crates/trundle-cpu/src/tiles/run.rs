@@ -436,7 +436,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Plan};
 
-    /// Returns which bytes `write` writes: those that change for one of two fill values.
+    /// Returns which bytes `write` writes: the bytes that change for at least one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
         let mut changed = |filling: u8| {
             let mut buffer = vec![filling; bytes];

@@ -9,7 +9,7 @@ use crate::plan::seams::{longest, out_sizes};
 use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
-/// The size of a tile, in bytes, from which the fixed cost of reading, moving and writing it does not matter.
+/// The size of a tile, in bytes, that makes the fixed cost of reading, moving and writing it negligible.
 const LEAST_BYTES: usize = 16 << 20;
 
 /// The share of the time below which larger tiles gain nothing. It is the share of requests, repeated reads of chunks,

@@ -40,7 +40,7 @@ fn moved(layer: &Layer, known: &[Option<usize>]) -> Inherited {
     };
     let mut found = vec![None; layer.out_shape().rank()];
     for (read, chunk) in axes.iter().zip(known) {
-        // Of several axes, such as those of windows, the first has the source's order.
+        // Of several axes, such as the axes of windows, the first has the source's order.
         if let Some(axis) = read.axes().next()
             && found[axis].is_none()
         {

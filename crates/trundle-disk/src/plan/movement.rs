@@ -195,7 +195,7 @@ impl Movement {
         let mut program = Program::clone(&self.program);
         let mut in_chunks = self.in_chunks;
         let mut around = None;
-        // The axes before the current one have the range of the part already, the others that of the box.
+        // The axes before the current one already have the range of the part; the others have the range of the box.
         let mut bounds: Vec<Range<usize>> = begin.iter().zip(end).map(|(b, e)| *b..*e).collect();
         for axis in 0..part.len() {
             let (before, after) = (part[axis].start..begin[axis], end[axis]..part[axis].end);

@@ -434,8 +434,8 @@ impl Unplanned {
         (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
     }
 
-    /// Chooses chunks, shards and codecs: those that `options` request, otherwise the source's if they still fit. The
-    /// options must be [allowed](check_chunk_options).
+    /// Chooses chunks, shards and codecs as `options` request, otherwise the source's if they still fit. The options
+    /// must be [allowed](check_chunk_options).
     pub(crate) fn chunking(
         &self,
         format: &Format,

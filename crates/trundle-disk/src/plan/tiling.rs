@@ -87,7 +87,7 @@ impl Tile {
         read.fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements that are read. They include whole chunks of which the tile needs only a part.
+    /// Returns the number of elements that are read. Chunks count as a whole, even if the tile needs only a part.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)

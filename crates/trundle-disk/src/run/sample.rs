@@ -199,7 +199,7 @@ impl Blob for Picked {
             as u64)
     }
 
-    /// Reads kept bytes: the job first reads a byte of which it writes only some packed elements.
+    /// Reads kept bytes: if the job writes only some packed elements of a byte, it first reads the byte.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());

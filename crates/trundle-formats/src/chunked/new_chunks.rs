@@ -53,7 +53,7 @@ pub(crate) struct WrittenArray<W> {
     /// The offset of the first chunk in the sequence.
     pub(crate) begin: u64,
     pub(crate) sizes: Vec<usize>,
-    /// The sizes of what is written at once: a shard, or a chunk without shards.
+    /// The sizes of one write: a shard, or a chunk without shards.
     pub(crate) chunk: Vec<usize>,
     /// The bytes of the fill value, for elements beyond the end of the tensor.
     pub(crate) fill: Vec<u8>,

@@ -137,7 +137,7 @@ struct Merged {
 }
 
 impl Merged {
-    /// Adds the shard called `name`, of which the index lists the tensors `listed`.
+    /// Adds the shard called `name`. The index lists the tensors `listed` for it.
     fn push(&mut self, name: &str, listed: &HashSet<&str>, shard: Source) -> Result<(), Problem> {
         let format = Format::of_ending(Path::new(name)).map(Format::name);
         if format != Some(FORMAT.name) {

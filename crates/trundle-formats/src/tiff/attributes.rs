@@ -105,7 +105,7 @@ impl Attributes {
         Ok(own)
     }
 
-    /// Reads the resolution, unless it is the one that programs write that know none.
+    /// Reads the resolution. Ignores the value that programs write if they do not know the resolution.
     fn read_resolution(
         &mut self,
         reader: &mut DirectoryReader,

@@ -133,15 +133,15 @@ fn pages(reader: &mut DirectoryReader) -> Result<Vec<Page>, Problem> {
     }
 }
 
-/// Reads the descriptions of a page: that of a program, and a short one that tifffile adds.
+/// Reads the descriptions of a page: a program's description, and a short one that tifffile adds.
 fn descriptions(reader: &mut DirectoryReader, page: &Page) -> Vec<String> {
     let Ok(directory) = reader.directory(page.at) else { return Vec::new() };
     let all = directory.all(DESCRIPTION).zip([MAX_DESCRIPTION, MAX_TEXT]);
     all.filter_map(|(values, most)| reader.text(values, most).ok()).collect()
 }
 
-/// Returns the name of each tensor: the name of the file for a single one, otherwise those of OME-XML or tifffile, or
-/// else numbers.
+/// Returns the name of each tensor: the name of the file for a single tensor, otherwise the names from OME-XML or
+/// tifffile, or else numbers.
 fn names(images: &[Image], own_name: &str) -> Vec<String> {
     if let [_] = images {
         return vec![own_name.to_owned()];

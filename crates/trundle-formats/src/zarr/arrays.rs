@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct Arrays {
     listing: Listing,
     undecoded: Vec<UndecodedTensor>,
-    /// The chunks of the arrays of the listing, then those of `stored`.
+    /// The chunks of the arrays of the listing, then the chunks of `stored`.
     chunks: Chunks,
 }
 

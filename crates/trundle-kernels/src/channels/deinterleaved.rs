@@ -20,7 +20,7 @@ pub(super) const PIXELS_AHEAD: usize = 4 << 10;
 /// (measured; docs/notes/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
-/// The same for elements of 4 and 8 bytes, of which a vector holds few.
+/// The same for elements of 4 and 8 bytes. A vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
 /// The same for shuffles within lanes, in pixels.

@@ -121,7 +121,7 @@ impl Staged {
         })
     }
 
-    /// For loops of any length, of which none is innermost in both source and destination: a transpose of `rows` by
+    /// For loops of any length, if no loop is innermost in both source and destination: a transpose of `rows` by
     /// `cols` elements. Returns `None` if they do not fit in the buffer.
     pub(crate) fn of_transpose(rows: usize, cols: usize, width: usize) -> Option<Staged> {
         let each = LANE / width;
@@ -211,7 +211,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>, stag
 }
 
 /// # Safety
-/// As [`run`], with a transpose of elements of U bytes, of which a lane has N, and a buffer of [`COPIED_BYTES`].
+/// As [`run`], with a transpose of elements of U bytes, N in each lane, and a buffer of [`COPIED_BYTES`].
 #[inline(always)]
 unsafe fn moved<V: Vector, const U: usize, const N: usize>(
     token: Token<V>,

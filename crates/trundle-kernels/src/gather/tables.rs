@@ -30,7 +30,7 @@ pub struct Tables {
     /// The shuffles of registers. Empty if elements are moved one at a time or micro-tiles are transposed.
     pub(crate) exchanges: Vec<Exchange>,
     /// How the rows are made from the columns by way of a buffer. The columns are then the runs of the source, and the
-    /// rows those of the destination.
+    /// rows are the runs of the destination.
     pub(crate) staged: Option<Staged>,
     /// Whether all cache lines are written whole, provided that the tile begins at a cache line.
     pub(crate) lines: bool,
@@ -247,8 +247,8 @@ impl Left {
         Left(pieces)
     }
 
-    /// Takes the loops that fill registers. If registers of many columns would be read, takes those that fill longer
-    /// runs, which are read and written by way of a buffer.
+    /// Takes the loops that fill registers. If registers of many columns would be read, takes the loops that
+    /// fill longer runs, which are read and written by way of a buffer.
     fn take_registers(&mut self, width: usize, simd: Simd) -> Option<Taken> {
         let bytes = simd.vector_bytes();
         let before = self.clone();

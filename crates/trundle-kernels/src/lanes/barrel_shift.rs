@@ -167,7 +167,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     /// need exist.
     ///
     /// # Safety
-    /// As [`Shift::copy`]. Unless `COUNT` is [`READ`], no packed rows come after those that are read.
+    /// As [`Shift::copy`]. Unless `COUNT` is [`READ`], no packed rows come after the rows that are read.
     #[inline(always)]
     unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,

@@ -64,7 +64,7 @@ impl Filling {
     /// Returns a line of filling that begins at byte `phase` of an element.
     pub(super) fn from(&self, phase: usize) -> *const u8 {
         debug_assert!(phase < self.width);
-        // The copies of a one-byte element are exactly one line, those of wider ones more.
+        // The copies of a one-byte element are exactly one line; the copies of wider elements are longer.
         self.bytes.as_ptr().cast::<u8>().wrapping_add(phase)
     }
 

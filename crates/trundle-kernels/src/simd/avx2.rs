@@ -37,7 +37,7 @@ impl Vector for Avx2 {
         // SAFETY: the token proves AVX2. Each arm reads the first and the last of `bytes` bytes, which the caller
         // guarantees to be valid. The window of 16 indices begins at one of the first 17 bytes of `LATER`.
         Avx2(unsafe {
-            // The last `$half` bytes, without those that are among the first `$half` bytes. Not a closure: the compiler
+            // The last `$half` bytes, without bytes that are among the first `$half` bytes. Not a closure: the compiler
             // would not compile it with the instructions of the set.
             macro_rules! rest {
                 ($load:ident, $half:literal) => {{

@@ -228,8 +228,8 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
-                    // Only pairs of bytes can be permuted: `first` gets those with the bytes for even positions,
-                    // `second` those for odd positions. Each byte is then shifted to its position in the pair.
+                    // Only pairs of bytes can be permuted: `first` gets the pairs with the bytes for even positions,
+                    // `second` the pairs for odd positions. Each byte is then shifted to its position in the pair.
                     // Permutations use only the lowest bits of the indices.
                     let one = _mm512_set1_epi16(1);
                     let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);

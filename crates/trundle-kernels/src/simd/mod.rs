@@ -338,7 +338,7 @@ pub(crate) trait Vector: Copy {
     /// The bytes are valid for reads and initialized.
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
 
-    /// Returns the bytes of `named` in the mask, and those of `others` elsewhere.
+    /// Returns the bytes of `named` in the mask, and the bytes of `others` elsewhere.
     fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
     /// Returns the bytes at `indices`, below 2 · [`Vector::BYTES`], of the sequence `self`, `other`. Elements of `W`
@@ -346,7 +346,7 @@ pub(crate) trait Vector: Copy {
     /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Returns, in each block of 16 bytes, its own bytes at `indices`, of which the lowest four bits count.
+    /// Returns, in each block of 16 bytes, its own bytes at `indices`. Only the lowest four bits of an index count.
     fn shuffle_lanes(self, indices: Indices<Self>) -> Self;
 
     /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.

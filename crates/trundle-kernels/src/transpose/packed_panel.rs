@@ -21,7 +21,7 @@ const PACKED_PANEL_BYTES: usize = 256 << 10;
 
 const _: () = assert!(2 * PACKED_PANEL_BYTES <= COPIED_BYTES);
 
-/// The maximum number of columns in a panel, without those of an incomplete first and last line.
+/// The maximum number of columns in a panel, without the columns of an incomplete first and last line.
 pub(crate) const MOST_PACKED_COLS: usize = 256;
 
 /// Prefetch distance for the source, in columns.
@@ -61,7 +61,7 @@ pub(crate) struct PackedPanels {
     /// The size of a column, and the distance between packed columns, in bytes.
     bytes: usize,
     pitch: usize,
-    /// The panel that is being packed, and the one that is being transposed.
+    /// The panel that is being packed, and the panel that is being transposed.
     to: *mut u8,
     from: *mut u8,
     /// The next columns to pack and to prefetch.

@@ -1,6 +1,6 @@
 //! The messages of `onnx.proto` (ONNX 1.23, IR version 14), as far as this reader needs them.
 //!
-//! The field numbers are those in that file. Some declarations differ, but not the encoding:
+//! The field numbers are the same as in that file. Some declarations differ, but not the encoding:
 //!
 //! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that every bit
 //!   pattern is preserved.

@@ -18,7 +18,7 @@ use crate::{Constant, Data, ElementType, Error, Result};
 pub(super) struct Tensors<'a> {
     external: ExternalData,
     /// Constants from attributes, by the address of the decoded attribute and the name for reading it. All calls of a
-    /// function share those of its body.
+    /// function share the constants of its body.
     kept: HashMap<(*const Attribute, &'a str), Constant>,
 }
 

@@ -14,7 +14,7 @@ use crate::{Error, PartialShape, Result};
 const NEWEST_OPSET: u32 = 17;
 
 pub(super) struct Layer<'a> {
-    /// The number by which edges refer to the layer. Layers in documentation may have none.
+    /// The number that edges use to refer to the layer. Layers in documentation may have none.
     pub(super) id: Option<u64>,
     /// May be empty.
     pub(super) name: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Layer<'a> {
 }
 
 pub(super) struct Port<'a> {
-    /// The number by which edges refer to the port, unique among the layer's inputs or among its outputs.
+    /// The number that edges use to refer to the port, unique among the layer's inputs or among its outputs.
     pub(super) id: u64,
     /// The element type, if stated.
     pub(super) precision: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Resolves nodes in order; those of a body once for each run.
+//! Resolves nodes in order; the nodes of a body once for each run.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -211,7 +211,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// The type and shape must be those of the first part.
+    /// The type and shape must equal the first part's.
     fn push(&mut self, part: TensorId, builder: &Builder) -> std::result::Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
@@ -235,7 +235,7 @@ impl Stack {
         builder.joined(axis, &layers)
     }
 
-    /// `element` and the shape are those of a part.
+    /// `element` is the type of a part, and `part` is its shape.
     fn empty(
         &self,
         element: ElementType,

@@ -108,7 +108,8 @@ def apply(
     region : mapping, optional
         Ranges of axes, such as ``{"time": slice(100, 200)}``. As `append`, but the result replaces these elements.
     ignore_attrs : sequence of str, optional
-        With `append` or `region`, the attributes such as ``"units"`` that may differ from those in `dst`, which stay.
+        With `append` or `region`, the attributes such as ``"units"`` that may differ between the source and `dst`.
+        `dst` keeps its own.
     resume : bool, optional
         Whether to finish a call with `append` or `region` that was interrupted.
     progress : callable, optional

@@ -192,7 +192,7 @@ pub(crate) fn tile<'py>(
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// shape : int or sequence of ints
-///     The new sizes. The last sizes are those of the axes of `x`; sizes before them are for new axes.
+///     The new sizes. The last sizes are for the axes of `x`; sizes before them are for new axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///

@@ -175,7 +175,7 @@ fn check_previous(
     Err(Fault::new(span.clone(), message).suggest("write \"_\" for that result"))
 }
 
-/// The fault of a stage that has axis numbers, in a chain for several tensors of which this one lacks an axis.
+/// The fault of a stage that has axis numbers, in a chain for several tensors, if one tensor lacks an axis.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");

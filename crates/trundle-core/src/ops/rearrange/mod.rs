@@ -175,7 +175,7 @@ struct Split<'a> {
     axes: BTreeMap<&'a Part, Range<usize>>,
 }
 
-/// The sizes of the parts of an axis of `size` elements, of which `given` are known.
+/// Returns the sizes of the parts of an axis of `size` elements. `given` has the known sizes.
 fn parts_of(
     group: &Group,
     number: usize,

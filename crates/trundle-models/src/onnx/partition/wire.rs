@@ -1,4 +1,4 @@
-//! Encoded fields of messages, by which a rewritten file keeps every byte that does not change.
+//! Encoded fields of messages. They let a rewritten file keep every byte that does not change.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{
