@@ -17,14 +17,14 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
     Cpu::with_machine(machine)
 }
 
-/// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise an
-/// eighth of the cases is divided among the instruction sets and the two halves, since all of it takes minutes.
+/// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise a
+/// sixteenth of the cases is divided among the instruction sets and the two halves, since all of it takes minutes.
 fn conformance_of_each_set(half: usize, cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
     // The widest comes first, because it is the default.
     for (number, simd) in sets.iter().enumerate().rev() {
         let (share, shares) =
-            if everything() { (0, 1) } else { (2 * number + half, 16 * sets.len()) };
+            if everything() { (0, 1) } else { (2 * number + half, 32 * sets.len()) };
         suite::conformance(&cpu(*simd), share, shares);
     }
 }
@@ -73,7 +73,7 @@ fn results_are_the_same_with_any_tuning_record() {
         ..one
     };
     for (number, tuning) in [one, other].into_iter().enumerate() {
-        let shares = if everything() { 2 } else { 64 };
+        let shares = if everything() { 2 } else { 128 };
         suite::conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
     }
 }
