@@ -1,6 +1,6 @@
 //! `trundle info`: prints the headers of a file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::json;
 use trundle_files::failure::Failure;
@@ -23,6 +23,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let undecoded =
         file.undecoded().iter().map(|undecoded| (&*undecoded.header.name, &undecoded.header));
     let undecoded: HashMap<&str, &Header> = undecoded.collect();
+    let of_tensors = file.headers().iter().flat_map(|header| &header.annotations.unread);
+    let not_read: BTreeSet<&String> = file.unread().iter().chain(of_tensors).collect();
     if args.json {
         let mut report = json!({
             "file": input.path().to_string_lossy(),
@@ -32,6 +34,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
         if !file.unreadable().is_empty() {
             let report_of = |tensor: &Unreadable| report_of(tensor, undecoded.get(&*tensor.name));
             report["unreadable"] = file.unreadable().iter().map(report_of).collect();
+        }
+        if !not_read.is_empty() {
+            report["not_read"] = json!(not_read);
         }
         return print_json(&report);
     }
@@ -50,6 +55,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 names_of_axes(header),
             ),
         });
+    }
+    for what in not_read {
+        text.push_str(&format!("  not read: {}\n", Shown(what)));
     }
     print(&text)
 }

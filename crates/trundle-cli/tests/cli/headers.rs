@@ -228,6 +228,12 @@ fn lost_metadata_and_unreadable_files_are_reported() {
             "warning: s.safetensors: left out because trundle does not read them: {left_out}\n"
         );
         assert_eq!(run.stderr, warning);
+        let info = dir.run(&format!("info {file}")).done().text();
+        for what in left_out.split(", ") {
+            assert!(info.contains(&format!("  not read: {what}\n")), "{info}");
+        }
+        let report = dir.run(&format!("info --json {file}")).done().json();
+        assert_eq!(report["not_read"], serde_json::json!(left_out.split(", ").collect::<Vec<_>>()));
     }
     dir.write("z.nii", &nifti(&tensor, 0.25));
     dir.write("g.nii.gz", &gzip(&nifti(&tensor, 0.5)));
