@@ -13,7 +13,6 @@ import ctypes
 import os
 import signal
 import sys
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np

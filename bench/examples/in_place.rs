@@ -45,9 +45,9 @@ fn main() -> Result<()> {
     let threads = arguments.next().and_then(|threads| threads.parse().ok()).unwrap_or(1);
     let is_large = arguments.next().is_some_and(|pages| pages == "large");
     let only = arguments.next().unwrap_or_default();
-    let is_asked =
+    let is_requested =
         |(dtype, sizes, chain): &&Case| format!("{dtype} {sizes:?} {chain}").contains(&only);
-    CASES.iter().filter(is_asked).try_for_each(|case| time(case, threads, is_large))
+    CASES.iter().filter(is_requested).try_for_each(|case| time(case, threads, is_large))
 }
 
 fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<()> {

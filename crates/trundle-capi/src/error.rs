@@ -52,12 +52,12 @@ impl Failure {
     }
 
     fn of_panic(panic: &(dyn Any + Send)) -> Failure {
-        let said = panic
+        let message = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
+        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {message}"))
     }
 
     fn keep(self) {

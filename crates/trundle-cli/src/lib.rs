@@ -50,7 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             signals::end_unread();
             failure.code()
         }
-        Err(failure) if failure.is_said() => failure.code(),
+        Err(failure) if failure.is_reported() => failure.code(),
         Err(failure) => {
             say::say_failure(&failure);
             failure.code()

@@ -13,9 +13,9 @@ use crate::say::{Label, say, say_as};
 ///
 /// For programs only, because the hook belongs to the process.
 pub fn report_panics() {
-    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    static IS_REPORTED: AtomicBool = AtomicBool::new(false);
     std::panic::set_hook(Box::new(|panic| {
-        if IS_SAID.swap(true, Ordering::Relaxed) {
+        if IS_REPORTED.swap(true, Ordering::Relaxed) {
             return;
         }
         let report = report(&location(panic), panic.payload_as_str().unwrap_or("no message"));

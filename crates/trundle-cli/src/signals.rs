@@ -12,10 +12,10 @@ const RESUMABLE: &str = "stopped; the same command with --resume continues from 
 pub(crate) const STORE: &str =
     "stopped; the unfinished output was removed (tasks of plan --tasks keep what is finished)";
 
-static SAID: Mutex<Option<&str>> = Mutex::new(None);
+static STOP_MESSAGE: Mutex<Option<&str>> = Mutex::new(None);
 
-pub(crate) fn when_stopped(said: Option<&'static str>) {
-    *lock(&SAID) = said;
+pub(crate) fn set_stop_message(message: Option<&'static str>) {
+    *lock(&STOP_MESSAGE) = message;
 }
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program.
@@ -63,9 +63,9 @@ pub(crate) fn clean_up_when_stopped() {
 /// before the first removal.
 fn clean_up(ending: impl FnOnce()) -> bool {
     let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { return false };
-    let said = *lock(&SAID);
-    if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {
-        say(said);
+    let message = *lock(&STOP_MESSAGE);
+    if let Some(message) = if is_kept { Some(RESUMABLE) } else { message } {
+        say(message);
     }
     true
 }

@@ -12,7 +12,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
 use crate::NoDevice;
-use crate::failure::said;
+use crate::failure::message_of;
 use crate::kernel::{Kernel, NAMES};
 use crate::ptx;
 use crate::staging::Staging;
@@ -60,7 +60,8 @@ impl Context {
         if !unsafe { sys::is_culib_present() } {
             return Err(no_device("found no such library".to_owned()));
         }
-        let refused = |error: DriverError| no_device(format!("the driver says {}", said(error)));
+        let refused =
+            |error: DriverError| no_device(format!("the driver says {}", message_of(error)));
         result::init().map_err(refused)?;
         let count = result::device::get_count().map_err(refused)?;
         let at = i32::try_from(ordinal).ok().filter(|at| *at < count);

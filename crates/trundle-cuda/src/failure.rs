@@ -3,7 +3,7 @@
 use cudarc::driver::result::DriverError;
 use trundle_core::Error;
 
-pub(crate) fn said(error: DriverError) -> String {
+pub(crate) fn message_of(error: DriverError) -> String {
     match error.error_string() {
         Ok(text) => text.to_string_lossy().into_owned(),
         Err(_) => format!("error {}", error.0 as u32),
@@ -11,5 +11,5 @@ pub(crate) fn said(error: DriverError) -> String {
 }
 
 pub(crate) fn failed(error: DriverError) -> Error {
-    Error::DeviceFailed { message: said(error) }
+    Error::DeviceFailed { message: message_of(error) }
 }

@@ -418,7 +418,7 @@ fn check_meaning(
     there: &Annotations,
     ignored: &[String],
 ) -> Result<(), Failure> {
-    let said = |value: &Option<String>| match value {
+    let shown = |value: &Option<String>| match value {
         Some(value) => Shown(value).to_string(),
         None => "missing".to_owned(),
     };
@@ -428,7 +428,7 @@ fn check_meaning(
     let Some(Difference { attribute, values: [own, there] }) = differences.next() else {
         return Ok(());
     };
-    let failure = differ(&format!("attribute {attribute} is"), &said(own), &said(there));
+    let failure = differ(&format!("attribute {attribute} is"), &shown(own), &shown(there));
     Err(failure.with_hint(format!(
         "decode the files first, or pass --ignore-attrs {attribute} to keep the store's value"
     )))

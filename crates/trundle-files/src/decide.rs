@@ -60,7 +60,7 @@ pub fn decide(request: Request) -> Result<Decided, Failure> {
 
 /// Like [`decide`], but an existing output is an error only if `checks_outputs` is true.
 pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
-    let (inputs, decide) = asked(&request)?;
+    let (inputs, decide) = inputs_of(&request)?;
     let to = &request.output;
     let outputs = match (&to.path, &request.work) {
         (Some(path), Work::Split { parts, .. }) => numbered(path, parts.count())?,
@@ -218,7 +218,7 @@ impl Request {
 }
 
 /// Returns the inputs of a request, and the function that decides about their tensors after they are opened.
-fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
+fn inputs_of(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
     let named = request.tensor.as_deref();
     Ok(match &request.work {
         Work::Chain { operators, only, .. } => {

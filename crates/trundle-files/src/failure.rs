@@ -155,7 +155,7 @@ impl Failure {
     }
 
     /// Returns whether the message was already printed, so that only the exit code remains to be reported.
-    pub fn is_said(&self) -> bool {
+    pub fn is_reported(&self) -> bool {
         self.message.is_empty()
     }
 

@@ -94,7 +94,7 @@ fn check_meaning(
     ignored: &[String],
 ) -> Result<(), Failure> {
     let annotations = |file: usize, indices: &[usize]| opened[file].annotations(indices[file]);
-    let said = |value: Option<String>| {
+    let shown = |value: Option<String>| {
         value.map_or("missing".to_owned(), |value| Shown(value).to_string())
     };
     let file = |number: usize| shown_path(inputs[number].path());
@@ -110,7 +110,7 @@ fn check_meaning(
                     continue;
                 }
                 known.push(attribute);
-                let [one, other] = values.map(said);
+                let [one, other] = values.map(shown);
                 let (name, one_file, other_file) = (Shown(name), file(0), file(number));
                 lines.push(format!(
                     "  {name}: {attribute} is {one} in {one_file}, {other} in {other_file}"
@@ -373,7 +373,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     let find = |(path, header): &Named<'_>| {
         axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
     };
-    let said = |axis: Option<usize>| match axis {
+    let shown_axis = |axis: Option<usize>| match axis {
         Some(axis) => format!("axis {axis}"),
         None => "no axis".to_owned(),
     };
@@ -382,7 +382,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
         let own = find(part)?;
         if own != first {
             let (path, other) = (shown_path(part.0), shown_path(parts[0].0));
-            let (own, first, name) = (said(own), said(first), Shown(name));
+            let (own, first, name) = (shown_axis(own), shown_axis(first), Shown(name));
             return Err(Failure::refused(format!(
                 "{path}: {own} is called \"{name}\", but {first} in {other}"
             )));
@@ -423,7 +423,7 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
         is_same &= own.element == *first;
         if own.element.to_little_endian() != first.to_little_endian() {
             let (file, other) = (shown_path(own_path), shown_path(path));
-            let (own, first) = (said_of(&own.element), said_of(first));
+            let (own, first) = (type_name(&own.element), type_name(first));
             return Err(Failure::refused(format!(
                 "{file}: element type {own}, but {first} in {other}: the types must be equal"
             )));
@@ -433,7 +433,7 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
 }
 
 /// Returns the name of a type for messages, with the bit order of a packed type.
-fn said_of(element: &StoredDType) -> String {
+fn type_name(element: &StoredDType) -> String {
     let order = element.width().packing().map(|packing| format!(" {}", packing.order()));
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }

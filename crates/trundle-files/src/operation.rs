@@ -18,14 +18,15 @@ use crate::request::{Argument, Description, Operators, Request};
 
 /// The operators of a request, before they are resolved for a tensor.
 pub(crate) struct Operation {
-    asked: Asked,
+    requested: Requested,
     /// The most memory in bytes of the lengths and indices while they are converted to a chain.
     pub numbers_bytes: u64,
     /// Whether the user wrote the chain as text, so that errors show the position in it.
     pub written: bool,
 }
 
-enum Asked {
+/// The form in which the operators were requested.
+enum Requested {
     /// The same chain for all tensors. The single length of a reversal is repeated as often as a tensor needs.
     Chain { chain: Arc<Chain>, one: Option<OneLength> },
     /// A chain in the chain language, the numbers from the files that it names, and the chain for tensors without axis
@@ -53,9 +54,9 @@ struct OneLength {
     batch_axis: Option<i64>,
 }
 
-impl Asked {
-    fn of(chain: Chain, one: Option<OneLength>) -> Asked {
-        Asked::Chain { chain: Arc::new(chain), one }
+impl Requested {
+    fn of(chain: Chain, one: Option<OneLength>) -> Requested {
+        Requested::Chain { chain: Arc::new(chain), one }
     }
 }
 
@@ -111,7 +112,7 @@ impl Operation {
             Operators::Call { operator, arguments, numbers } => {
                 Operation::call(path, declared(operator, arguments)?, arguments, numbers)?
             }
-            _ => Operation::made(Asked::of(Chain::new(), None)),
+            _ => Operation::made(Requested::of(Chain::new(), None)),
         };
         Ok((operation, inputs))
     }
@@ -136,7 +137,7 @@ impl Operation {
         let paths = [path].into_iter().chain(others.iter().map(Path::new));
         let inputs = described.of_all(&paths.collect::<Vec<_>>())?;
         let text = text.to_owned();
-        let operation = Operation::made(Asked::Written { text, numbers, unnamed });
+        let operation = Operation::made(Requested::Written { text, numbers, unnamed });
         Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))
     }
 
@@ -152,7 +153,7 @@ impl Operation {
         };
         let integers = arguments.iter().map(integers).collect::<Option<Vec<_>>>();
         if let Some(op) = integers.as_ref().and_then(|integers| declared.op(integers)) {
-            return Ok(Operation::made(Asked::of(Chain::new().then(op), None)));
+            return Ok(Operation::made(Requested::of(Chain::new().then(op), None)));
         }
         let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
         let each = if integers.is_some() { BYTES_A_NUMBER } else { BYTES_A_KEPT_NUMBER };
@@ -161,29 +162,29 @@ impl Operation {
             .map(|parameter| self::numbers((parameter.name, text), input, each, &mut numbers_bytes))
             .transpose()?;
         let one = text.trim().parse().ok();
-        let asked = match (integers, read) {
+        let requested = match (integers, read) {
             (Some(integers), Some(read)) => {
                 let unfilled = Unfilled::of(declared, &integers);
                 let op = unfilled.fill(read).map_err(Failure::refused)?;
                 let one = one.and_then(|length| OneLength::of(length, &unfilled));
-                Asked::of(Chain::new().then(op), one)
+                Requested::of(Chain::new().then(op), one)
             }
-            (_, read) => Asked::Call {
+            (_, read) => Requested::Call {
                 declared,
                 given: arguments.iter().map(Argument::given).collect(),
                 numbers: read.map(|read| UnresolvedNumbers { read, one }),
             },
         };
-        Ok(Operation { numbers_bytes, ..Operation::made(asked) })
+        Ok(Operation { numbers_bytes, ..Operation::made(requested) })
     }
 
     /// Returns whether tensors without the named axes are left unchanged.
     pub(crate) fn is_by_name(&self) -> bool {
-        matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
+        matches!(self.requested, Requested::Written { .. } | Requested::Call { .. })
     }
 
-    fn made(asked: Asked) -> Operation {
-        Operation { asked, numbers_bytes: 0, written: false }
+    fn made(requested: Requested) -> Operation {
+        Operation { requested, numbers_bytes: 0, written: false }
     }
 
     /// Returns the chain for a tensor. An empty chain leaves the tensor unchanged.
@@ -207,24 +208,24 @@ impl Operation {
                 None => names,
             }
         };
-        match &self.asked {
-            Asked::Chain { chain, one } => {
+        match &self.requested {
+            Requested::Chain { chain, one } => {
                 match one.filter(|one| one.count(shape).is_some_and(|count| count != 1)) {
                     None => Ok(Arc::clone(chain)),
                     Some(one) => one.chain(shape),
                 }
             }
             // A scalar among several tensors is excluded here: without axes, it is left unchanged.
-            Asked::Written { unnamed, .. }
+            Requested::Written { unnamed, .. }
                 if names_in_file.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
                 unnamed.clone()
             }
-            Asked::Written { text, numbers, .. } => {
+            Requested::Written { text, numbers, .. } => {
                 let chain = Chain::parse_named(text, &mut names(), known(numbers));
                 chain.map(Arc::new).map_err(Failure::refused)
             }
-            Asked::Call { declared, given, numbers: own } => {
+            Requested::Call { declared, given, numbers: own } => {
                 let numbers = names().resolve(declared, given).map_err(Failure::refused)?;
                 let Some(numbers) = numbers else { return Ok(Arc::default()) };
                 if let Some(op) = declared.op(&numbers) {

@@ -241,7 +241,7 @@ fn fitted(
     }
     let (name, shape) = (Shown(&header.name), &header.shape);
     let by_name = named_axes(header).filter(|_| operation.is_by_name());
-    let why = said_of(&error.source, shape, by_name.as_deref());
+    let why = explained(&error.source, shape, by_name.as_deref());
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
@@ -262,7 +262,7 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
 
 /// Explains the error of an operator in terms of the command's options. `by_name` has the tensor's axis names if the
 /// options name axes.
-fn said_of(error: &Error, shape: &Shape, by_name: Option<&[String]>) -> String {
+fn explained(error: &Error, shape: &Shape, by_name: Option<&[String]>) -> String {
     match (error, by_name) {
         (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {
             let names = names.join(", ");

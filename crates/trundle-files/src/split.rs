@@ -40,7 +40,7 @@ impl Parts {
     /// # Errors
     /// Returns a message if the sizes of the parts do not add up to the size of the axis.
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
-        let asked = match self {
+        let requested = match self {
             Parts::Count(parts) if *parts > size => {
                 return Err(format!(
                     "axis {axis} of size {size} cannot be split into {}",
@@ -51,13 +51,13 @@ impl Parts {
                 let longer = |part: usize| usize::from(part < size % parts);
                 return Ok((0..*parts).map(|part| size / parts + longer(part)).collect());
             }
-            Parts::Sizes(asked) => asked,
+            Parts::Sizes(requested) => requested,
         };
-        let mut sizes = asked.sizes.clone();
-        let is_given = |(part, _): &(usize, &usize)| Some(*part) != asked.free;
+        let mut sizes = requested.sizes.clone();
+        let is_given = |(part, _): &(usize, &usize)| Some(*part) != requested.free;
         let given = sizes.iter().enumerate().filter(is_given).map(|(_, size)| *size);
         let sum = given.fold(0, usize::saturating_add);
-        match asked.free {
+        match requested.free {
             Some(free) if sum <= size => sizes[free] = size - sum,
             None if sum == size => {}
             _ => return Err(format!("the sizes add up to {sum}, but axis {axis} has size {size}")),

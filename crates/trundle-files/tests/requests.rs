@@ -1,5 +1,5 @@
 //! Tests requests without a command line: decide, report, run, and divide into tasks.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[cfg(feature = "zarr")]
 use std::fs;
@@ -50,7 +50,7 @@ fn refusal(request: Request) -> Failure {
 }
 
 #[test]
-fn chunks_that_are_copied_keep_their_sizes() {
+fn chunk_sizes_with_metadata_only_are_refused() {
     let folder = TempDir::new().unwrap();
     let mut request =
         request(&[&input(&folder)], chain("flip(0)"), &folder.path().join("out.zarr"));

@@ -143,7 +143,7 @@ impl Lines {
         }
     }
 
-    fn push_field(&mut self, name: &str, said: &str) -> Result<(), Problem> {
+    fn push_field(&mut self, name: &str, text: &str) -> Result<(), Problem> {
         let plain = name.replace(' ', "").to_ascii_lowercase();
         let is_in = |names: &str| names.split(' ').any(|known| known == plain);
         if is_in(LEFT_OUT) {
@@ -151,12 +151,12 @@ impl Lines {
         } else if !is_in(USED) {
             return Err(Problem::header(format!("unknown field \"{name}\"")));
         }
-        self.fields.push((plain, said.to_owned()));
+        self.fields.push((plain, text.to_owned()));
         Ok(())
     }
 
     fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
+        self.fields.iter().find(|(known, _)| known == name).map(|(_, text)| &text[..])
     }
 
     /// Returns whether the following lines are names of files.
@@ -295,16 +295,16 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-fn number(name: &str, said: &str) -> Result<u64, Problem> {
-    said.parse().map_err(|_| {
-        Problem::header(format!("\"{name}\" is \"{said}\", expected a number of 0 to {}", u64::MAX))
+fn number(name: &str, text: &str) -> Result<u64, Problem> {
+    text.parse().map_err(|_| {
+        Problem::header(format!("\"{name}\" is \"{text}\", expected a number of 0 to {}", u64::MAX))
     })
 }
 
-fn size(said: &str) -> Result<usize, Problem> {
-    said.parse().ok().filter(|size| *size > 0).ok_or_else(|| {
+fn size(text: &str) -> Result<usize, Problem> {
+    text.parse().ok().filter(|size| *size > 0).ok_or_else(|| {
         Problem::header(format!(
-            "\"sizes\" has \"{said}\", expected numbers of 1 to {}",
+            "\"sizes\" has \"{text}\", expected numbers of 1 to {}",
             usize::MAX
         ))
     })

@@ -138,7 +138,7 @@ impl ObjectStore for Objects {
         most: u64,
         version: &mut Option<String>,
     ) -> io::Result<Option<Vec<u8>>> {
-        let asked = match part {
+        let range = match part {
             ByteRange::All => trundle_remote::ByteRange::All,
             // Servers refuse empty ranges.
             ByteRange::Range(_, 0) | ByteRange::Last(0) => {
@@ -149,7 +149,7 @@ impl ObjectStore for Objects {
             ByteRange::Last(length) => trundle_remote::ByteRange::Last(length),
         };
         let check = |all, _| part.within(all, most).map(drop);
-        self.noted(self.remote.read(key, asked, version, check))
+        self.noted(self.remote.read(key, range, version, check))
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {

@@ -2,7 +2,7 @@
 //! smaller ones.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
-#[allow(dead_code, reason = "what other tests look at")]
+#[allow(dead_code, reason = "other tests use the rest of the module")]
 mod invocations;
 
 use std::collections::BTreeSet;

@@ -20,7 +20,7 @@ pub(crate) enum Why {
 
 impl Why {
     /// The words of a message: for one operator, and for several operators.
-    fn said(self) -> [&'static str; 2] {
+    fn words(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
             Why::Moves => [
@@ -78,12 +78,12 @@ impl Survey {
                 _ => groups.push((*why, vec![named])),
             }
         }
-        let said = |(why, names): &(Why, Vec<String>)| {
-            let [one, several] = why.said();
+        let described = |(why, names): &(Why, Vec<String>)| {
+            let [one, several] = why.words();
             let verb = if names.len() == 1 { one } else { several };
             format!("{}, {verb}", names.join(", "))
         };
-        let mut list = groups.iter().map(said).collect::<Vec<_>>().join("; ");
+        let mut list = groups.iter().map(described).collect::<Vec<_>>().join("; ");
         if let Some(more @ 1..) = self.nodes.len().checked_sub(MOST_NAMED) {
             list.push_str(&format!("; and {more} more operators"));
         }

@@ -41,12 +41,12 @@ pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) 
     let problem = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return OrtStatusPtr(null_mut()),
         Ok(Err(Failure(problem))) => problem,
-        Err(panic) => format!("panicked: {}", said_by(&*panic)),
+        Err(panic) => format!("panicked: {}", message_of(&*panic)),
     };
     api.status(&format!("{label}: {problem}"))
 }
 
-fn said_by(panic: &(dyn Any + Send)) -> &str {
+fn message_of(panic: &(dyn Any + Send)) -> &str {
     match panic.downcast_ref::<String>() {
         Some(text) => text,
         None => panic.downcast_ref::<&str>().unwrap_or(&"of unknown cause"),

@@ -129,8 +129,8 @@ impl Inference {
             // Version 1.17 requires names for all sizes, which are empty for fixed sizes.
             let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
             let named = (functions.SetSymbolicDimensions)(info, names.as_mut_ptr(), rank);
-            let said = typed.and(shaped).and(self.api.check(named));
-            let set = said.and_then(|()| {
+            let checked = typed.and(shaped).and(self.api.check(named));
+            let set = checked.and_then(|()| {
                 let set = functions.ShapeInferContext_SetOutputTypeShape;
                 self.api.check(set(self.context, number, info))
             });

@@ -210,9 +210,9 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     let dtype = array.getattr("dtype").ok()?;
     let kind: String = dtype.getattr("kind").ok()?.extract().ok()?;
     let bytes: usize = dtype.getattr("itemsize").ok()?.extract().ok()?;
-    let is_said = kind == "i" || (kind == "u" && bytes < size_of::<i64>());
+    let fits = kind == "i" || (kind == "u" && bytes < size_of::<i64>());
     let wanted = (i64::get_dtype(array.py()), "C", "unsafe", false);
-    let cast = is_said.then(|| array.call_method1("astype", wanted).ok())??;
+    let cast = fits.then(|| array.call_method1("astype", wanted).ok())??;
     let cast = Tensor::to_read("indices", &cast, Class::Plain).ok()?;
     cast.is_i64().then_some(cast)
 }

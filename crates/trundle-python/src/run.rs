@@ -22,7 +22,7 @@ const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
 /// Smaller moves are too short to be interrupted.
 const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 
-pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
+pub(crate) const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
 /// Whether a run continues.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
@@ -133,7 +133,7 @@ pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
 /// The calling thread, which checks for signals at intervals.
 struct Caller {
     thread: thread::ThreadId,
-    asked: Mutex<Instant>,
+    checked: Mutex<Instant>,
     stopped: AtomicBool,
     raised: Mutex<Option<PyErr>>,
 }
@@ -142,7 +142,7 @@ impl Caller {
     fn new() -> Caller {
         Caller {
             thread: thread::current().id(),
-            asked: Mutex::new(Instant::now()),
+            checked: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
             raised: Mutex::new(None),
         }
@@ -157,15 +157,15 @@ impl Caller {
             return true;
         }
         // Only this thread takes these locks.
-        let (Ok(mut asked), Ok(mut raised)) = (self.asked.try_lock(), self.raised.try_lock())
+        let (Ok(mut checked), Ok(mut raised)) = (self.checked.try_lock(), self.raised.try_lock())
         else {
             return true;
         };
-        if asked.elapsed() < BETWEEN_ASKS {
+        if checked.elapsed() < BETWEEN_CHECKS {
             return true;
         }
         let signals = signals();
-        *asked = Instant::now();
+        *checked = Instant::now();
         if let Err(error) = signals {
             *raised = Some(error);
             self.stopped.store(true, Ordering::Relaxed);

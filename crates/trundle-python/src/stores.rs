@@ -19,7 +19,7 @@ use trundle_files::tasks::{Joined, PlanFile};
 use trundle_formats::Shown;
 
 use crate::error::system_error;
-use crate::run::{BETWEEN_ASKS, handles_signals, signals};
+use crate::run::{BETWEEN_CHECKS, handles_signals, signals};
 
 /// Hints have the names of keyword arguments; others are left out.
 fn raised(failure: &Failure) -> PyErr {
@@ -224,7 +224,7 @@ fn until_stopped<T: Send>(
                 return work(&stop.flag).map_err(|failure| raised(&failure));
             };
             let mut interrupted = None;
-            while ended.recv_timeout(BETWEEN_ASKS) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(BETWEEN_CHECKS) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = signals() {
                     interrupted.get_or_insert(error);
                 }

@@ -44,10 +44,10 @@ pub(crate) fn refusal(argument: &str, object: &Bound<'_, PyAny>) -> Option<PyErr
 }
 
 fn is_wrapped_by_torch(object: &Bound<'_, PyAny>) -> bool {
-    let asked = object
+    let is_wrapped = object
         .py()
         .import("torch._C._functorch")
         .and_then(|module| module.call_method1("is_functorch_wrapped_tensor", (object,)))
         .and_then(|answer| answer.is_truthy());
-    asked.unwrap_or(false)
+    is_wrapped.unwrap_or(false)
 }

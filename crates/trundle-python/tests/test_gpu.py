@@ -105,13 +105,12 @@ def test_functions_equal_numpy(emulated, image, function, dtype, view):
     x = image.astype(dtype)
     views = {
         "whole": lambda x: x,
-        "steps": lambda x: x[::1, ::1],
+        "steps": lambda x: x[:, ::2],
         "backwards": lambda x: x[::-1, :, ::-1],
         "turned": lambda x: x[:, :6].transpose(1, 0, 2),
     }
     if view == "steps":
         x = np.repeat(x, 2, axis=1)
-        views["steps"] = lambda x: x[:, ::2]
     moves, expected = FUNCTIONS[function]
     check(moves(views[view](emulated.array(x))), expected(views[view](x)))
 

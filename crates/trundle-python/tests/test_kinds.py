@@ -195,8 +195,9 @@ def references():
 @pytest.mark.parametrize("name", ALL)
 def test_references_are_refused(name):
     call, _ = ALL[name]
+    message = "^[axm] has elements of type .*, which are references to Python objects"
     for x in references():
-        with pytest.raises(TypeError, match="x|a"):
+        with pytest.raises(TypeError, match=message):
             call(x)
 
 

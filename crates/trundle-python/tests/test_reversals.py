@@ -55,6 +55,7 @@ def test_flip_takes_the_axis_by_position(x):
     for axis in (0, -1, (0, 2), None):
         assert_new(trundle.flip(x, axis), x, np.flip(x, axis))
 
+
 def test_reversals_take_their_axes_by_position(rng):
     x = random_array("i4", (3, 4), rng)
     lengths = np.array([[2], [0], [3]])

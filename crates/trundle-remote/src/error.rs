@@ -65,12 +65,12 @@ pub(crate) fn failed(error: Error) -> io::Error {
         _ if text.contains(NOT_WITHIN) => io::ErrorKind::InvalidData,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, said(&text))
+    io::Error::new(kind, shortened(&text))
 }
 
 /// Shortens the text of an error: of an XML document, only the code and the message are kept, and of a page in HTML
 /// nothing. Queries of URLs, which may contain a signature, are left out.
-fn said(text: &str) -> String {
+fn shortened(text: &str) -> String {
     // The metadata server of a cloud machine, which the client asks last for credentials.
     if ["http://169.254.169.254/", "http://169.254.170.", "http://metadata"]
         .iter()
@@ -121,12 +121,12 @@ mod tests {
     #[test]
     fn messages_are_extracted_from_error_documents() {
         let document = "404 Not Found: <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>It does not exist</Message></Error>";
-        assert_eq!(said(document), "404 Not Found: NoSuchBucket: It does not exist");
-        assert_eq!(said("<?xml but not whole"), "<?xml but not whole");
+        assert_eq!(shortened(document), "404 Not Found: NoSuchBucket: It does not exist");
+        assert_eq!(shortened("<?xml but not whole"), "<?xml but not whole");
         let page = "Generic HTTP error: Error performing GET http://h/x?sig=secret in\n 1s, after 2 retries, max_retries: 10, retry_timeout: 120s  - Server returned non-2xx status code: 403 Forbidden: <html>\n<body>";
-        assert_eq!(said(page), "GET http://h/x in 1s, after 2 retries - 403 Forbidden");
+        assert_eq!(shortened(page), "GET http://h/x in 1s, after 2 retries - 403 Forbidden");
         let metadata =
-            |store: &str| said(&format!("{store}: GET http://169.254.169.254/latest in 1 s"));
+            |store: &str| shortened(&format!("{store}: GET http://169.254.169.254/latest in 1 s"));
         assert!(metadata("Generic S3 error").contains("AWS_ACCESS_KEY_ID"));
         assert!(metadata("Generic GCS error").contains("GOOGLE_APPLICATION_CREDENTIALS"));
         assert!(metadata("Generic MicrosoftAzure error").contains("AZURE_STORAGE_ACCOUNT_KEY"));

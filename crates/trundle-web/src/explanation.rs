@@ -21,14 +21,14 @@ pub(crate) const UNNAMED: &str = "x";
 ///
 /// # Errors
 /// If the chain cannot be parsed or does not fit the tensors.
-pub(crate) fn of(asked: &ChainQuestion) -> Result<Value, Refusal> {
-    let (shape, dtype) = (shape_of(&asked.shape)?, DType::from_name(&asked.dtype)?);
-    let spelled = spelling::chain_of(&asked.chain, &shape)?;
-    let text = spelled.as_deref().unwrap_or(&asked.chain);
-    let (chain, names) = parsed(text, asked)?;
+pub(crate) fn of(question: &ChainQuestion) -> Result<Value, Refusal> {
+    let (shape, dtype) = (shape_of(&question.shape)?, DType::from_name(&question.dtype)?);
+    let spelled = spelling::chain_of(&question.chain, &shape)?;
+    let text = spelled.as_deref().unwrap_or(&question.chain);
+    let (chain, names) = parsed(text, question)?;
     let of_operand = |operand: &&Operand| match operand {
         Operand::Named(name) => {
-            let own = asked.others.iter().find(|(known, _)| known == name);
+            let own = question.others.iter().find(|(known, _)| known == name);
             own.map_or(Ok(shape.clone()), |(_, sizes)| shape_of(sizes))
         }
         Operand::Previous => Ok(shape.clone()),
@@ -41,8 +41,8 @@ pub(crate) fn of(asked: &ChainQuestion) -> Result<Value, Refusal> {
     program.map_err(|error| Refusal::from(error).about(&inputs.operands))?;
 
     let width = Width::from(dtype);
-    let stages = stages(text, asked, &inputs, width)?;
-    let planned = Planned::of(&chain, &inputs, dtype, asked.column_major)?;
+    let stages = stages(text, question, &inputs, width)?;
+    let planned = Planned::of(&chain, &inputs, dtype, question.column_major)?;
     let snippets = Snippets { text, chain: &chain, inputs: &inputs, dtype, out: &planned.out };
     let each = inputs.operands.iter().zip(&inputs.shapes).zip(inputs.bases());
     let listed = each.enumerate().map(|(at, ((operand, shape), base))| {
@@ -77,20 +77,20 @@ pub(crate) fn name_of(operand: &Operand) -> &str {
 }
 
 /// Parses a chain, and returns it with the names of the axes of the tensor that it takes.
-fn parsed(text: &str, asked: &ChainQuestion) -> Result<(Chain, Vec<Option<String>>), Refusal> {
-    let (chain, _) = with_names(text, asked)?;
-    Ok((chain, named(asked).of_axes(asked.shape.len())))
+fn parsed(text: &str, question: &ChainQuestion) -> Result<(Chain, Vec<Option<String>>), Refusal> {
+    let (chain, _) = with_names(text, question)?;
+    Ok((chain, named(question).of_axes(question.shape.len())))
 }
 
-fn named(asked: &ChainQuestion) -> AxisNames {
-    let is_named = asked.names.iter().any(|name| !name.is_empty());
-    let name = |axis: usize| asked.names.get(axis).filter(|name| !name.is_empty()).cloned();
-    let names: Vec<_> = (0..asked.shape.len()).map(name).collect();
+fn named(question: &ChainQuestion) -> AxisNames {
+    let is_named = question.names.iter().any(|name| !name.is_empty());
+    let name = |axis: usize| question.names.get(axis).filter(|name| !name.is_empty()).cloned();
+    let names: Vec<_> = (0..question.shape.len()).map(name).collect();
     if is_named { AxisNames::of(&names) } else { AxisNames::unknown() }
 }
 
-fn with_names(text: &str, asked: &ChainQuestion) -> Result<(Chain, AxisNames), Refusal> {
-    let mut names = named(asked);
+fn with_names(text: &str, question: &ChainQuestion) -> Result<(Chain, AxisNames), Refusal> {
+    let mut names = named(question);
     let chain = Chain::parse_named(text, &mut names, |unfilled, _| {
         Err(format!(
             "the page reads no files: write a list such as {}=[2, 4, 3]",
@@ -103,17 +103,17 @@ fn with_names(text: &str, asked: &ChainQuestion) -> Result<(Chain, AxisNames), R
 /// Describes each stage and its result.
 fn stages(
     text: &str,
-    asked: &ChainQuestion,
+    question: &ChainQuestion,
     inputs: &Inputs<'_>,
     width: Width,
 ) -> Result<Vec<Value>, Refusal> {
-    let parsed = notation::parse_named(text, &mut named(asked))?;
+    let parsed = notation::parse_named(text, &mut named(question))?;
     let is_drawn = parsed.len() <= MOST_STAGES;
     let mut before: Option<Shape> = None;
     let mut stages = Vec::with_capacity(parsed.len());
     for stage in &parsed {
         // The names of the axes follow from the stages up to this one.
-        let (upto, names) = with_names(&text[..stage.span.end], asked)?;
+        let (upto, names) = with_names(&text[..stage.span.end], question)?;
         let out = upto.out_shape(inputs.shapes_of(&inputs.taken(&upto)))?;
         let is_copy = match (upto.ops(), &before) {
             ([.., op], Some(before)) => copies(op, before, width),

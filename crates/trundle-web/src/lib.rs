@@ -57,8 +57,8 @@ pub extern "C" fn answer_bytes() -> usize {
 fn answer_to(request: &[u8], question_bytes: usize) -> Value {
     let (question, file) = request.split_at_checked(question_bytes).unwrap_or((request, &[]));
     let answer = match Question::read(question) {
-        Ok(Question::Chain(asked)) => explanation::of(&asked),
-        Ok(Question::File(asked)) => opened::of(&asked, file),
+        Ok(Question::Chain(question)) => explanation::of(&question),
+        Ok(Question::File(question)) => opened::of(&question, file),
         Err(refusal) => Err(refusal),
     };
     answer.unwrap_or_else(|refusal| refusal.to_json())

@@ -14,13 +14,13 @@ use crate::question::{FileQuestion, Refusal};
 ///
 /// # Errors
 /// If the file is not one that can be read, or more than these bytes is needed.
-pub(crate) fn of(asked: &FileQuestion, bytes: &[u8]) -> Result<Value, Refusal> {
-    let (path, is_whole) = (Path::new(&asked.file), asked.bytes == bytes.len() as u64);
+pub(crate) fn of(question: &FileQuestion, bytes: &[u8]) -> Result<Value, Refusal> {
+    let (path, is_whole) = (Path::new(&question.file), question.bytes == bytes.len() as u64);
     let ending = path.extension().unwrap_or_default();
     if ending.eq_ignore_ascii_case("onnx") {
         return match is_whole {
             true => model(bytes),
-            false => Err(format!("{}: too large for this page", asked.file).into()),
+            false => Err(format!("{}: too large for this page", question.file).into()),
         };
     }
     let known = [Format::NPY, Format::SAFETENSORS];
@@ -30,7 +30,7 @@ pub(crate) fn of(asked: &FileQuestion, bytes: &[u8]) -> Result<Value, Refusal> {
     let format = format.ok_or_else(|| {
         format!(
             "{}: not a file that this page reads: drop a .npy, .safetensors or .onnx file",
-            asked.file
+            question.file
         )
     })?;
     let (name, hint) =

@@ -15,11 +15,11 @@ impl std::error::Error for NoDevice {}
 
 impl fmt::Display for NoDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let asked = match &self.interfaces[..] {
+        let searched = match &self.interfaces[..] {
             [] => "no interface".to_owned(),
             interfaces => interfaces.join(", "),
         };
-        write!(f, "no GPU can be used: trundle searched with {asked}")?;
+        write!(f, "no GPU can be used: trundle searched with {searched}")?;
         match &self.found[..] {
             [] => f.write_str(", and found none"),
             found => write!(f, ", and found {}", found.join("; ")),

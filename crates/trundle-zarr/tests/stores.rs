@@ -69,6 +69,19 @@ fn chunks_of_a_shard_are_read_separately() {
     let array = only_array(&stores().join("v3-sharded"));
     assert_eq!(array.chunk, [1, 4, 3]);
     assert_eq!(array.chunk_bytes, 4 * 12);
+    // The chunk has z = 1, y = 0 to 3 and x = 3 to 5.
+    let number = |y: usize, x: usize| ((SHAPE[1] + y) * SHAPE[2] + x) as f32;
+    let numbers = (0..4).flat_map(|y| (3..6).map(move |x| number(y, x)));
+    let expected: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
+    assert_eq!(array.read_chunk(&[1, 0, 1]).unwrap(), expected);
+
+    // If one encoded chunk is damaged, the other five chunks of the shard can still be read.
+    let mut shard = fs::read(stores().join("v3-sharded/c/0/0/0")).unwrap();
+    shard[0] ^= 0xff;
+    let damaged = changed("v3-sharded", "c/0/0/0", &shard);
+    let damaged = only_array(damaged.path());
+    let readable = (0..6_u64).filter(|at| damaged.read_chunk(&[at / 2, 0, at % 2]).is_ok());
+    assert_eq!(readable.count(), 5);
 }
 
 fn changed(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {

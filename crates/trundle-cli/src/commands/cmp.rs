@@ -161,7 +161,7 @@ impl PairReport<'_> {
     /// Describes the difference in one line; `None` if the tensors are equal.
     fn line(&self) -> Option<String> {
         let (name, headers) = (self.name(), self.headers);
-        let said = match (&self.verdict, headers) {
+        let difference_text = match (&self.verdict, headers) {
             (Verdict::Equal, _) => return None,
             (Verdict::Different(difference), [Some(one), Some(other)]) => match difference {
                 Difference::Headers => headers_text([one, other]),
@@ -179,7 +179,7 @@ impl PairReport<'_> {
                 format!("only in {}", shown_path(self.paths[side]))
             }
         };
-        Some(format!("{name}: {said}"))
+        Some(format!("{name}: {difference_text}"))
     }
 
     fn name(&self) -> String {

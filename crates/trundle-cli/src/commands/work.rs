@@ -39,7 +39,7 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     if !json {
         warn(&decided, quiet);
     }
-    signals::when_stopped(decided.writes_store().then_some(signals::STORE));
+    signals::set_stop_message(decided.writes_store().then_some(signals::STORE));
     let progress = Progress::of_report(json, quiet);
     let outcome = decided.run(&progress)?;
     progress.finish();

@@ -81,12 +81,18 @@ fn a_region_is_replaced_and_the_rest_stays() {
 }
 
 #[test]
-fn a_plan_lists_the_chunks() {
+fn a_plan_counts_the_chunks() {
     let dir = store_and_new_rows(&Tensor::counting(&[9, 4]), 5, &[3, 4]);
     let plan = "plan convert new.npy -o all.zarr --append 0";
-    dir.run(plan).done().prints("axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n");
-    dir.run(&format!("{plan} --verbose")).done();
-    dir.run(&format!("{plan} --json")).done().prints("\"out_shape\":[4,4]");
+    let line = "  new: axis 0 grows from 5 to 9; 1 chunk replaced, 1 new\n";
+    dir.run(plan).done().prints(&format!("  into all.zarr, which is added to\n{line}"));
+    // The description of the passes follows.
+    let verbose = dir.run(&format!("{plan} --verbose")).done();
+    verbose.prints(&format!("{line}[..]new: u16 [4, 4] to [4, 4]\n[..]files, with "));
+    let planned = dir.run(&format!("{plan} --json")).done().json();
+    assert_eq!(planned["out_shape"], json!([4, 4]));
+    let addition = &planned["files"]["addition"];
+    assert_eq!((&addition["chunks_replaced"], &addition["chunks_new"]), (&json!(1), &json!(1)));
     let report = dir.run("convert new.npy -o all.zarr --append 0 --json").done().json();
     let output = &report["outputs"][0];
     assert_eq!((&output["shape"], &output["shape_before"]), (&json!([9, 4]), &json!([5, 4])));

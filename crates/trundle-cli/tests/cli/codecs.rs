@@ -83,7 +83,7 @@ fn shards_follow_the_axes_unless_chunk_sizes_are_given() {
     let cut = "--chunks 2,5,10 --shards 4,30,20";
     dir.run(&format!("convert x.npy -o x.zarr {cut}")).done();
     let sizes = |args: &str| {
-        dir.run(&format!("apply x.zarr {args} -o y.zarr --force --verify"));
+        dir.run(&format!("apply x.zarr {args} -o y.zarr --force --verify")).done();
         let made = dir.run("info y.zarr --json").done().json();
         json!([made["tensors"][0]["chunk"], made["tensors"][0]["shard"]])
     };

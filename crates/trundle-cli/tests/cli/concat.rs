@@ -383,8 +383,10 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
     dir.run("task plan.json 0").done();
     dir.run("finish plan.json").done();
     assert!(Tensor::read(&dir.read("t.npy"), 4) == expected);
-    dir.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
-    dir.run("cmp out.zarr t.npy").done();
+    if cfg!(feature = "zarr") {
+        dir.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
+        dir.run("cmp out.zarr t.npy").done();
+    }
 }
 
 #[test]
@@ -393,8 +395,10 @@ fn constants_are_in_the_byte_order_of_the_file() {
     dir.run("apply a.npy 'pad(1, value=258)' -o out.npy --verify").done();
     let written = dir.read("out.npy");
     assert!(written.ends_with(&[1, 2]), "{written:?}");
-    dir.run("apply a.npy 'pad(1, value=258)' -o out.zarr --verify").done();
-    dir.run("cmp out.zarr out.npy").done();
+    if cfg!(feature = "zarr") {
+        dir.run("apply a.npy 'pad(1, value=258)' -o out.zarr --verify").done();
+        dir.run("cmp out.zarr out.npy").done();
+    }
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! `trundle run`, and `trundle plan` with a model.
 
-use rustix::process::Signal;
-
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::refusals::refused_as_listed;
 use crate::{Run, Workdir};
@@ -258,6 +256,8 @@ fn models_larger_than_memory_run_in_parts() {
 #[cfg(unix)]
 #[test]
 fn a_killed_model_run_in_parts_is_resumed() {
+    use rustix::process::Signal;
+
     use crate::resumable_move::{journal_lines, signal};
 
     let dir = Workdir::new();

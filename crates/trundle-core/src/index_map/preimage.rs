@@ -159,11 +159,11 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
     while begin < in_sizes.len() {
         let (mut end, out_begin) = (begin + 1, out);
         let mut source = in_sizes[begin];
-        let mut asked = 1;
+        let mut target = 1;
         // A source axis of one element needs no output axis, because its coordinate is 0.
-        while asked != source {
-            if asked < source {
-                asked *= out_sizes[out];
+        while target != source {
+            if target < source {
+                target *= out_sizes[out];
                 out += 1;
             } else {
                 source *= in_sizes[end];

@@ -174,12 +174,12 @@ impl Rows {
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
             let step = if neighbours { MOST_REVERSED } else { 1 };
             // Cancellation is also checked within a row, which may be a whole tensor.
-            let between_asks = (MOST_REVERSED / width).max(1);
-            for begin in part.clone().step_by(between_asks) {
+            let between_checks = (MOST_REVERSED / width).max(1);
+            for begin in part.clone().step_by(between_checks) {
                 if begin > part.start && cancellation.is_requested() {
                     return;
                 }
-                let end = part.end.min(begin + between_asks);
+                let end = part.end.min(begin + between_checks);
                 for i in (begin..end).step_by(step) {
                     let len = step.min(end - i);
                     let copy = &mut scratch.read[..len * width];

@@ -9,7 +9,7 @@ use trundle_cpu::{Cpu, Machine, Simd};
 use crate::common::{map_of, move_of};
 
 /// Set in the processes that a test starts, which print their instruction set.
-const PRINT_SETS: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
+const PRINT_SETS: &str = "TRUNDLE_TESTS_PRINT_SIMD";
 
 /// Prints the instruction sets of the process and of a plan's kernels, for the other tests.
 #[test]

@@ -150,10 +150,10 @@ impl ChunkSizes {
                 return Err(format!("axis {axis} has two sizes"));
             }
         }
-        let is_said = own.iter().any(Option::is_some);
+        let is_any_given = own.iter().any(Option::is_some);
         let filled =
             own.into_iter().zip(otherwise).map(|(own, otherwise)| own.unwrap_or(*otherwise));
-        Ok(is_said.then(|| filled.collect()))
+        Ok(is_any_given.then(|| filled.collect()))
     }
 }
 

@@ -478,11 +478,11 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     let results = || unplanned.iter().filter(|each| !each.is_undecoded()).map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
     let names = names.map(String::as_str).collect();
-    for asked in [&options.chunks, &options.shards].into_iter().flatten() {
-        asked.check_names(&names).map_err(|why| Error::from(Problem::Chunks(why)))?;
-        let by_names = || results().find_map(|(_, _, names)| asked.by_names(names));
+    for requested in [&options.chunks, &options.shards].into_iter().flatten() {
+        requested.check_names(&names).map_err(|why| Error::from(Problem::Chunks(why)))?;
+        let by_names = || results().find_map(|(_, _, names)| requested.by_names(names));
         if let Some((name, shape, _)) =
-            results().find(|(_, shape, _)| asked.lacks_axes_of(shape.rank()))
+            results().find(|(_, shape, _)| requested.lacks_axes_of(shape.rank()))
             && let Some(by_names) = by_names()
         {
             let name = Shown(name);

@@ -8,7 +8,7 @@ use trundle_core::{AxisMap, Piece};
 use crate::plan::movement::InChunks;
 
 /// The most tensors that one search visits. A tensor that is joined repeatedly is visited each time.
-const MOST_ASKED: usize = 1 << 12;
+const MOST_VISITED: usize = 1 << 12;
 
 /// If an axis has more chunk edges than this, tiles ignore them.
 const MOST_EDGES: usize = 1 << 16;
@@ -40,7 +40,7 @@ fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
     let output = program.outputs()[0];
     let seams = |(axis, size): (usize, &usize)| {
         let mut at = vec![0, *size];
-        add_seams(program, output, axis, &mut MOST_ASKED.clone(), known, &mut at);
+        add_seams(program, output, axis, &mut MOST_VISITED.clone(), known, &mut at);
         at.sort_unstable();
         at.dedup();
         at

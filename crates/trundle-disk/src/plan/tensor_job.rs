@@ -459,18 +459,18 @@ impl Unplanned {
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
-            Some(asked) => {
+            Some(requested) => {
                 let otherwise = brought.clone().unwrap_or_else(all);
-                asked.of("chunks", sizes, names, &otherwise).map_err(refused)?.or(brought)
+                requested.of("chunks", sizes, names, &otherwise).map_err(refused)?.or(brought)
             }
         };
         let shard = match &options.shards {
-            Some(asked) if asked.is_none() => None,
+            Some(requested) if requested.is_none() => None,
             None if options.chunks.is_some() => None,
             None => self.shard_brought(chunk.as_deref()),
-            Some(asked) => {
+            Some(requested) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
-                asked.of("shards", sizes, names, &otherwise).map_err(refused)?
+                requested.of("shards", sizes, names, &otherwise).map_err(refused)?
             }
         };
         // A shard that spans an axis is extended to whole chunks.
@@ -604,7 +604,7 @@ impl Unplanned {
 pub(crate) fn check_chunk_options(format: &Format, options: &PlanOptions) -> Result<(), Error> {
     let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
     let (name, is_none) = (format.name(), chunks.as_ref().is_some_and(ChunkSizes::is_none));
-    let is_asked = chunks.is_some() || shards.is_some() || codecs.is_some();
+    let is_requested = chunks.is_some() || shards.is_some() || codecs.is_some();
     let why = match format.chunks() {
         Some(ChunkFormat::Zarr) if is_none => {
             "a Zarr store has chunks: -1 is a chunk for the whole axis".to_owned()
@@ -613,7 +613,7 @@ pub(crate) fn check_chunk_options(format: &Format, options: &PlanOptions) -> Res
         _ if *metadata_only => {
             format!("metadata only: format {name} has no chunks to copy")
         }
-        None if is_asked => format!("format {name} has no chunks"),
+        None if is_requested => format!("format {name} has no chunks"),
         Some(ChunkFormat::Hdf5) if shards.is_some() => "HDF5 has no shards".to_owned(),
         Some(ChunkFormat::Hdf5) if is_none && codecs.as_ref().is_some_and(|own| !own.is_none()) => {
             "contiguous data has no codecs: leave out --codec or --chunks none".to_owned()

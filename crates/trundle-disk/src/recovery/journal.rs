@@ -96,7 +96,7 @@ impl Journal {
             journal.append(opening).map_err(writing)?;
         } else {
             let text = Sequential::new(&*journal.blob).take(MOST_BYTES);
-            let end = said(BufReader::new(text)).map_err(writing)?.end;
+            let end = read_lines(BufReader::new(text)).map_err(writing)?.end;
             journal.blob.resize(end).map_err(writing)?;
         }
         Ok(journal)
@@ -143,36 +143,36 @@ pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Jour
 
 fn read(path: &Path, tag: String) -> Option<JournalContents> {
     let text = BufReader::new(File::open(path).ok()?.take(MOST_BYTES));
-    let Said { opening, progress, .. } = said(text).ok()?;
+    let Lines { opening, progress, .. } = read_lines(text).ok()?;
     Some(JournalContents { tag, opening: opening?, progress })
 }
 
 /// The complete and valid lines of a journal, up to the first invalid or incomplete line.
-struct Said {
+struct Lines {
     opening: Option<Opening>,
     progress: Progress,
     /// The end of the last valid line, as an offset in bytes.
     end: u64,
 }
 
-fn said(mut text: impl BufRead) -> io::Result<Said> {
-    let mut said = Said { opening: None, progress: Progress::default(), end: 0 };
+fn read_lines(mut text: impl BufRead) -> io::Result<Lines> {
+    let mut lines = Lines { opening: None, progress: Progress::default(), end: 0 };
     let mut line = Vec::new();
     loop {
         line.clear();
         let bytes = text.read_until(b'\n', &mut line)?;
-        let Some(own) = line.strip_suffix(b"\n") else { return Ok(said) };
-        match said.opening {
+        let Some(own) = line.strip_suffix(b"\n") else { return Ok(lines) };
+        match lines.opening {
             None => match serde_json::from_slice(own) {
-                Ok(opening) => said.opening = Some(opening),
-                Err(_) => return Ok(said),
+                Ok(opening) => lines.opening = Some(opening),
+                Err(_) => return Ok(lines),
             },
             Some(_) => match serde_json::from_slice(own) {
-                Ok(progress) => said.progress = progress,
-                Err(_) => return Ok(said),
+                Ok(progress) => lines.progress = progress,
+                Err(_) => return Ok(lines),
             },
         }
-        said.end += bytes as u64;
+        lines.end += bytes as u64;
     }
 }
 
@@ -209,14 +209,14 @@ mod tests {
         let mut text = text[..end as usize].to_vec();
         serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();
         text.push(b'\n');
-        said(&text[..]).unwrap().progress
+        read_lines(&text[..]).unwrap().progress
     }
 
     #[test]
     fn a_truncated_journal_counts_its_complete_lines() {
         let (text, ends) = journal();
         for length in 0..=text.len() {
-            let found = said(&text[..length]).unwrap();
+            let found = read_lines(&text[..length]).unwrap();
             let last = ends.iter().rfind(|(end, _)| *end <= length);
             assert_eq!(found.opening.is_some(), last.is_some(), "{length} bytes");
             let (end, progress) = last.copied().unwrap_or_default();
@@ -237,7 +237,7 @@ mod tests {
         for at in 0..text.len() {
             let mut less = text.clone();
             less.remove(at);
-            let found = said(&less[..]).unwrap();
+            let found = read_lines(&less[..]).unwrap();
             if found.opening.is_none() {
                 assert!(at < ends[0].0, "byte {at}");
                 continue;

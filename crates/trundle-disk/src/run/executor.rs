@@ -145,16 +145,16 @@ impl<'a> Executor<'a> {
     }
 
     /// Runs a part of a group: some tiles, or some encoded chunks. Its inputs must be complete and the output must
-    /// exist. If `is_asked` is true, verifies the checksums of the source files.
+    /// exist. If `verifies_sources` is true, verifies the checksums of the source files.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
         group: &TaskGroup,
         part: Range<usize>,
-        is_asked: bool,
+        verifies_sources: bool,
     ) -> Result<(), Error> {
         let job = self.context.job;
-        let unpacked = match is_asked {
+        let unpacked = match verifies_sources {
             true => self.unpacked(sources)?,
             false => job.inputs.iter().map(|_| None).collect(),
         };

@@ -79,8 +79,8 @@ impl Job {
         let Some(folder) = Output::folder(path) else {
             return self.run_to_stream(sources, path, options, observer);
         };
-        let asked = self.decoding(|tensor| options.verify && !tensor.verifies_encoded());
-        asked.prepare_in(&folder, sources, path, options, observer)
+        let job = self.decoding(|tensor| options.verify && !tensor.verifies_encoded());
+        job.prepare_in(&folder, sources, path, options, observer)
     }
 
     fn prepare_in(
@@ -94,9 +94,9 @@ impl Job {
         let identity = sources_identity(sources)?;
         let output_tag = Output::tag(path);
         check_alone(folder, &output_tag, path, None)?;
-        let asked = (options.resume || self.is_resumable()).then(|| JobIdentity::of(&self));
-        let found = match asked.as_ref().filter(|_| options.resume) {
-            Some(asked) => asked.found(folder, &output_tag, identity.as_deref())?,
+        let job_identity = (options.resume || self.is_resumable()).then(|| JobIdentity::of(&self));
+        let found = match job_identity.as_ref().filter(|_| options.resume) {
+            Some(job_identity) => job_identity.found(folder, &output_tag, identity.as_deref())?,
             None => None,
         };
         let is_in_place = sources.iter().any(|source| source.is_replaced_by(path));
@@ -111,8 +111,8 @@ impl Job {
             None => (self, Progress::default()),
         };
         // Other runs to this output must not use the same files, even without file locks.
-        let tag = match &asked {
-            Some(asked) => tag(asked, &output_tag, job.budget),
+        let tag = match &job_identity {
+            Some(job_identity) => tag(job_identity, &output_tag, job.budget),
             None => Output::new_tag(path),
         };
         let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
@@ -131,8 +131,9 @@ impl Job {
         };
         check_alone(folder, &output_tag, path, Some(&tag))?;
         let target = output.blob(&job.skeleton)?;
-        let journal = identity.clone().zip(asked).filter(|_| job.is_resumable());
-        let journal = journal.map(|(sources, asked)| Opening::of(&job, asked, sources));
+        let journal = identity.clone().zip(job_identity).filter(|_| job.is_resumable());
+        let journal =
+            journal.map(|(sources, job_identity)| Opening::of(&job, job_identity, sources));
         let store = RunFiles::new(folder.to_owned(), tag.clone());
         let journal =
             journal.map(|opening| Journal::begin(&store, folder, &opening, begin)).transpose()?;

@@ -134,7 +134,7 @@ impl Job {
         let sources = self.check_for_tasks(sources)?;
         let (job, task_bytes) = self.for_tasks(bytes)?;
         let job = job.decoding(|_| verify);
-        let (asked, output_tag) = (JobIdentity::of(&job), Output::tag(path));
+        let (job_identity, output_tag) = (JobIdentity::of(&job), Output::tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         forget(&folder, &output_tag, is_unfinished);
         let groups = groups(&job);
@@ -147,7 +147,7 @@ impl Job {
         let (stages, _) = numbered(&job, &groups, task_bytes);
         let output = SharedOutput::begin(job.format, path, overwrite, &job.skeleton)?;
         let plan = TaskPlan {
-            opening: Opening::of(&job, asked, sources),
+            opening: Opening::of(&job, job_identity, sources),
             tag: output.tag().to_owned(),
             output: output.id(),
             overwrite,
@@ -195,11 +195,12 @@ impl Job {
             }
             Joined::Gone => return Err(refused(GONE.to_owned())),
         };
-        let Opening { version, job: asked, sources: before, budget, rates, tiles } = &plan.opening;
+        let Opening { version, job: planned, sources: before, budget, rates, tiles } =
+            &plan.opening;
         if version != env!("CARGO_PKG_VERSION") {
             return Err(refused(format!("was planned by trundle {version}")));
         }
-        if let Some(difference) = asked.difference(&JobIdentity::of(&self)) {
+        if let Some(difference) = planned.difference(&JobIdentity::of(&self)) {
             return Err(refused(format!("differs from the plan: {difference}")));
         }
         let found = self.check_for_tasks(sources)?;

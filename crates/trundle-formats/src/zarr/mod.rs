@@ -57,15 +57,15 @@ pub(crate) fn open_folder(
     format: Option<&'static Format>,
     hint: &TensorHint,
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
-    let is_asked_for = format.is_some_and(|format| format.name == FORMAT.name);
+    let is_requested = format.is_some_and(|format| format.name == FORMAT.name);
     if let Some(url) = url_of(path) {
-        let is_asked_for = is_asked_for || is_registered(path);
-        return match is_asked_for || format.is_none() {
-            true => open_remote(url, path, hint, is_asked_for),
+        let is_requested = is_requested || is_registered(path);
+        return match is_requested || format.is_none() {
+            true => open_remote(url, path, hint, is_requested),
             false => Ok(None),
         };
     }
-    if !path.is_dir() || (format.is_some() && !is_asked_for) {
+    if !path.is_dir() || (format.is_some() && !is_requested) {
         return Ok(None);
     }
     if !Store::is_store(path) {
@@ -93,16 +93,16 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
-/// Opens the store at a URL; `None` if there is none and it is not `asked_for`.
+/// Opens the store at a URL; `None` if there is none and `is_requested` is false.
 fn open_remote(
     url: &str,
     path: &Path,
     hint: &TensorHint,
-    is_asked_for: bool,
+    is_requested: bool,
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
     let bucket = bucket::open(url)?;
     if !Store::is_in(&*bucket)? {
-        if !is_asked_for {
+        if !is_requested {
             return Ok(None);
         }
         // A request for an object does not tell a missing bucket from a missing object; a list does.

@@ -383,7 +383,9 @@ mod tagged {
         output.write_all(b"much more than the next one").unwrap();
         output.keep(true);
         drop(output);
+        // A new output with the same tag has none of the kept bytes.
         let mut output = create();
+        assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 0);
         output.write_all(b"less").unwrap();
         drop(output);
         assert_eq!(names(folder.path()), [""; 0]);

@@ -348,12 +348,12 @@ fn dataset(
         let filters = Filters::of(filters, element.width)?;
         messages.extend((!filters.is_empty()).then(|| (kind::FILTERS, filters.message())));
     }
-    let said: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    let written: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
     for (name, value) in names {
         messages.push((kind::ATTRIBUTE, message(name, value)?));
     }
     let attributes = encoded_attributes(&dataset.attributes, Some(&element), heap);
-    for (name, value) in attributes.into_iter().filter(|(name, _)| !said.contains(name)) {
+    for (name, value) in attributes.into_iter().filter(|(name, _)| !written.contains(name)) {
         messages.push((kind::ATTRIBUTE, message(name, &value)?));
     }
     Ok(messages)

@@ -243,9 +243,9 @@ unsafe fn moved<V: Vector, const U: usize, const N: usize>(
                         prefetch_partial(dst.wrapping_add(written));
                     }
                     for (from, to) in &staged.groups {
-                        let asked;
-                        (asked, coming) = coming.split_at(each.min(coming.len()));
-                        for col in asked {
+                        let prefetched;
+                        (prefetched, coming) = coming.split_at(each.min(coming.len()));
+                        for col in prefetched {
                             for line in (0..read).step_by(LINE) {
                                 V::prefetch_l2(next.wrapping_offset(col.src).wrapping_add(line));
                             }

@@ -426,7 +426,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     // A line of the source has four lanes, and the call for each of them prefetches a quarter of the columns. In an
     // incomplete last line, the first call prefetches all columns. Wide elements only come here with incomplete lines.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
-    let asked = match rows.count * W - line {
+    let prefetched = match rows.count * W - line {
         LINE.. => quarter * each..(quarter + 1) * each,
         _ if quarter == 0 || !are_lanes::<V, W>() => 0..LINE / W,
         _ => 0..0,
@@ -438,7 +438,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
             if let Some(packed) = &mut panel.packed {
                 packed.pack_some::<V, LEVEL>(panel.token);
             }
-            for ahead in &panel.aheads[first + asked.start..first + asked.end] {
+            for ahead in &panel.aheads[first + prefetched.start..first + prefetched.end] {
                 let ahead = ahead.assume_init();
                 if line == 0 {
                     V::prefetch_into::<LEVEL>(ahead);

@@ -84,13 +84,13 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
     }
     for col in 0..tile.cols.len {
         let src = rows.src.wrapping_offset(cols.next());
-        let asked = match (col + ahead).checked_sub(tile.cols.len) {
+        let prefetched = match (col + ahead).checked_sub(tile.cols.len) {
             None => Some(rows.src.wrapping_offset(aheads.next())),
             Some(beyond) => tile.next.map(|next| next.column(beyond, tile.cols.src_stride)),
         };
-        if let Some(asked) = asked {
+        if let Some(prefetched) = prefetched {
             for at in (0..=rows.dsts.len() * width).step_by(LINE) {
-                V::prefetch_into::<LEVEL>(asked.wrapping_add(at));
+                V::prefetch_into::<LEVEL>(prefetched.wrapping_add(at));
             }
         }
         for (row, (&(dst, over), carry)) in rows.dsts.iter().zip(&mut carry).enumerate() {

@@ -201,10 +201,10 @@ impl Reader<'_> {
         self.layers_of(|role| matches!(role, Role::Result))
             .map(|(at, layer)| {
                 let tap = self.wiring.of(at)[0];
-                let said = layer.own_attribute("output_names").map(names::split);
+                let stated = layer.own_attribute("output_names").map(names::split);
                 let tensor = tensors.entry(tap).or_insert_with(|| self.names_of(tap).into_iter());
                 let own = [layer.name.to_owned()];
-                let candidates = said.into_iter().flatten().chain(tensor).chain(own);
+                let candidates = stated.into_iter().flatten().chain(tensor).chain(own);
                 Output { name: names.give(candidates, "output"), value: self.tapped(tap) }
             })
             .collect()

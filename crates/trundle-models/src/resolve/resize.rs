@@ -112,12 +112,12 @@ fn by_scales(
 ) -> Checked<Vec<(usize, f64)>> {
     equal_sizes("scales", scales.len(), "axes", own.len())?;
     let resized = |((scale, size), [begin, end]): ((&f64, &usize), &[f64; 2])| {
-        let (fits, said) = match least {
+        let (fits, expected) = match least {
             LeastScale::OverZero => (*scale > 0.0, "over 0"),
             LeastScale::One => (*scale >= 1.0, "1 or more"),
         };
         if !fits {
-            return wrong!("scale {scale} is out of range: expected {said}");
+            return wrong!("scale {scale} is out of range: expected {expected}");
         }
         #[expect(clippy::cast_precision_loss, reason = "it is refused if it is beyond 2^24")]
         let length = (*size as f64) * (end - begin) * scale;

@@ -63,11 +63,11 @@ impl Arguments<'_> {
         keywords: &[&str],
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
-        let is_asked = |(position, each): &(usize, &Argument)| match &each.keyword {
+        let is_requested = |(position, each): &(usize, &Argument)| match &each.keyword {
             None => *position == at,
             Some(keyword) => keywords.contains(&keyword.as_str()),
         };
-        let (position, found) = self.all.iter().enumerate().find(is_asked)?;
+        let (position, found) = self.all.iter().enumerate().find(is_requested)?;
         let is_absent = matches!(found.value, Value::Nothing);
         let value = if is_absent { None } else { read(&found.value) };
         if is_absent || value.is_some() {

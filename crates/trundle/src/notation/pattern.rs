@@ -144,8 +144,8 @@ impl<'a> Pattern<'a> {
         match Rearrange::new(groups.0, groups.1, self.given_sizes()) {
             Ok(rearrange) => Ok(rearrange.into_op()),
             Err(Error::Pattern(fault)) => {
-                let said = Fault::new(self.span_of(&fault), fault.to_string());
-                Err(said.suggest_if_any(self.suggestion(&fault)))
+                let located = Fault::new(self.span_of(&fault), fault.to_string());
+                Err(located.suggest_if_any(self.suggestion(&fault)))
             }
             Err(error) => Err(Fault::new(self.arrow.clone(), error.to_string())),
         }
