@@ -2,7 +2,7 @@
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::refusals::refused_as_listed;
-use crate::{Run, Workdir, safetensors};
+use crate::{Workdir, safetensors};
 
 /// 4-byte elements, different for each seed.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
@@ -341,7 +341,7 @@ fn interrupted_work_is_resumed() {
     let work = ResumableMove::new("concat x.npy x.npy -o y.npy --axis 1");
     work.start_and_kill("--verify");
     let mut command = work.command("--verify --resume --json");
-    let report = Run::of(&mut command).done().json();
+    let report = crate::Run::of(&mut command).done().json();
     assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
     work.assert_done();
 }

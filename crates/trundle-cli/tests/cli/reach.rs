@@ -1,7 +1,7 @@
 //! Formats detected from the content, and options for the format, type, shape and order.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::refusals::{refused, refused_as_listed};
+use crate::refusals::refused_as_listed;
 use crate::results::{flipped, inverted};
 use crate::safetensors::{Named, file};
 use crate::{Workdir, npz};
@@ -98,7 +98,7 @@ fn devices_and_pipes_are_inputs_and_outputs() {
     assert_eq!(Tensor::read(&run.stdout, 4), flipped(&tensor, &[0]));
     let info = dir.run_on(&bytes, "info /dev/fd/0 --json").done().json();
     assert_eq!(info["tensors"][0]["shape"], serde_json::json!([3, 4]));
-    refused(&dir, "info /dev/null", 3, "/dev/null: truncated");
+    crate::refusals::refused(&dir, "info /dev/null", 3, "/dev/null: truncated");
 }
 
 #[cfg(unix)]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use crate::Workdir;
 use crate::npy::{self, PLAIN, Tensor};
-use crate::{Run, Workdir};
 
 /// Checks the exit code and the message of a run, which must print nothing else and leave no files.
 #[track_caller]
@@ -207,7 +207,7 @@ pub(crate) mod unix {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::skip;
+    use crate::{Run, skip};
 
     #[test]
     fn output_that_does_not_fit_on_stdout_is_an_error() {
