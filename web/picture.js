@@ -50,7 +50,7 @@ export class Picture {
     });
   }
 
-  /** Shows a step: the shapes of both sides, the source of each element of the result, and whether elements start from the previous step. */
+  /** Shows a step: the shapes of both sides, and the source of each element of the result. If `animated`, the elements travel. */
   show(step, animated) {
     const before = this.step;
     this.step = step;

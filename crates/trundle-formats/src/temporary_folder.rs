@@ -79,7 +79,7 @@ impl TemporaryFolder {
         Ok(())
     }
 
-    /// Ends the folder with `last`, which renames the folder and publishes its content. Delays signals until then.
+    /// Ends the folder with `last`, which renames the folder and publishes its content. Signals wait until it has returned.
     pub(crate) fn publish(
         self,
         last: impl FnOnce(&TemporaryFolder) -> Result<(), Problem>,
