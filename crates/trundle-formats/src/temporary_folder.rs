@@ -79,7 +79,8 @@ impl TemporaryFolder {
         Ok(())
     }
 
-    /// Ends the folder with `last`, which renames the folder and publishes its content. Signals wait until it has returned.
+    /// Ends the folder with `last`, which renames the folder and publishes its content. Signals wait until it
+    /// has returned.
     pub(crate) fn publish(
         self,
         last: impl FnOnce(&TemporaryFolder) -> Result<(), Problem>,
