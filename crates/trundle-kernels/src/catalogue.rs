@@ -235,7 +235,7 @@ macro_rules! instance {
 catalogue! {
     "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [v16] [],
         "many axes of two, or of powers of two: bits of indices change places in registers";
-    "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2_alone] [] [portable],
+    "gathered": gather::gathered(GatherTile, Gathered, Streaming) [avx2] [] [portable],
         "many short axes: from tables of offsets over several of them";
     "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
         "indices select elements: element by element";
