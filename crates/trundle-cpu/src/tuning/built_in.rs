@@ -63,9 +63,10 @@ const ROWS: [BuiltInRecord; 5] = [
             run_level: Level::L2,
             rolled_level: Level::L2,
             run_pages: 4,
-            column_bytes_ahead: 0,
-            lines_together: LinesTogether::Two,
-            tile_columns: 256,
+            transpose_level: Level::L2,
+            lines_together: LinesTogether::Aligned,
+            tile_bytes: 2 << 10,
+            tile_rows: 512,
             packed: Packed::Narrow,
             ..common
         },
