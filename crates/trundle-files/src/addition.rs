@@ -181,10 +181,11 @@ impl Existing {
         let Some(ranges) = self.ranges(header, Some(sizes), request)? else {
             return self.compared(tensor, header, request);
         };
-        if let Some(codec) = header.encoding.as_ref().and_then(|own| own.not_written.as_ref()) {
-            let codec = Shown(codec);
-            let why = format!("the codec {codec} of its array loses information, or is only read");
-            return Err(Failure::refused(why));
+        if let Some(why) = header.encoding.as_ref().and_then(|own| own.not_written.as_ref()) {
+            let why = format!("trundle cannot write to its array: {}", Shown(why));
+            return Err(Failure::refused(why).with_hint(
+                "trundle convert makes a store to which data can be added: use that store",
+            ));
         }
         let before = header.shape.sizes();
         let after = before.iter().zip(&ranges).map(|(before, range)| (*before).max(range.end));

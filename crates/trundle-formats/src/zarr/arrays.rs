@@ -137,7 +137,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     if array.is_uneven {
         let what = "chunks of different sizes";
         encoding.not_kept.push(format!("{what} (replaced by chunks of one size)"));
-        encoding.not_written.get_or_insert_with(|| format!("rectilinear ({what})"));
+        encoding.not_written.get_or_insert_with(|| format!("it has {what}"));
     }
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
