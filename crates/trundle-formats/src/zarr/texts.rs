@@ -38,8 +38,10 @@ impl ZarrTexts {
         if numbers.chunks_exact(NUMBER_BYTES).all(|number| *number == fill) && !replaces()? {
             return Ok(None);
         }
-        let table = self.texts.table();
-        Ok(Some(self.array.write_chunk(index, &table.texts(numbers)?)?))
+        let _held = self.texts.hold(numbers)?;
+        // Other threads can use the table while this chunk is encoded and written.
+        let joined = self.array.joined(index, &self.texts.table().texts(numbers)?)?;
+        Ok(Some(self.array.write_chunk(index, joined)?))
     }
 
     /// Returns the header of the array, whose chunks begin at byte `begin`, and the offset of their end. `unread`
