@@ -47,7 +47,7 @@ impl Existing {
         }
         check_addition(format, path)?;
         let input = Description::default().of(path)?;
-        let file = input.open_to_copy(true)?;
+        let file = input.open()?;
         Ok(Some(Existing { input, file, format }))
     }
 
@@ -70,7 +70,15 @@ impl Existing {
             let name = tensor.name();
             let within = |failure: Failure| failure.within(name);
             let lacks = || {
-                self.refused(&format!("no array is named \"{}\"", Shown(name)))
+                let (shown, mut unreadable) = (Shown(name), self.file.unreadable().iter());
+                let why = match unreadable.find(|own| own.name == name) {
+                    Some(own) => format!("\"{shown}\" cannot be read: {}", own.problem),
+                    None if by_name.contains_key(name) => {
+                        format!("trundle cannot decode the new \"{shown}\"")
+                    }
+                    None => format!("no array is named \"{shown}\""),
+                };
+                self.refused(&why)
                     .with_setting(Setting::Tensor, "selects tensors that the store has")
             };
             if tensor.is_undecoded() {
@@ -78,12 +86,6 @@ impl Existing {
                 let own = undecoded.find(|own| own.header.name == name).ok_or_else(lacks)?;
                 places.push((self.compared(tensor, &own.header, request).map_err(within)?, 0));
                 continue;
-            }
-            if tensor.element().holds_texts() {
-                let why = format!("\"{}\" has strings of variable length", Shown(name));
-                return Err(self
-                    .refused(&format!("{why}, which are not added to a store"))
-                    .with_setting(Setting::Only, "with --tensor NAME leaves it out"));
             }
             let index = if only { Some(0) } else { by_name.get(name).copied() };
             let index = index.ok_or_else(lacks)?;
@@ -181,16 +183,16 @@ impl Existing {
         let Some(ranges) = self.ranges(header, Some(sizes), request)? else {
             return self.compared(tensor, header, request);
         };
-        if let Some(codec) = header.encoding.as_ref().and_then(|own| own.not_written.as_ref()) {
-            let codec = Shown(codec);
-            let why = format!("the codec {codec} of its array loses information, or is only read");
-            return Err(Failure::refused(why));
+        if let Some(why) = header.encoding.as_ref().and_then(|own| own.not_written.as_ref()) {
+            let why = format!("trundle cannot write to its array: {}", Shown(why));
+            return Err(Failure::refused(why).with_hint(
+                "trundle convert makes a store to which data can be added: use that store",
+            ));
         }
-        let before = header.shape.sizes();
-        let after = before.iter().zip(&ranges).map(|(before, range)| (*before).max(range.end));
+        let sizes = header.shape.iter().zip(&ranges);
+        let after = sizes.map(|(before, range)| (*before).max(range.end)).collect();
         let (begin, end) = ranges.iter().map(|range| (range.start, range.end)).unzip();
-        let after = after.collect();
-        Ok(Place::new(self.input.path(), self.path_of(header), (before, after), (begin, end))?)
+        Ok(Place::new(self.input.path(), header, after, (begin, end))?)
     }
 
     /// Returns the place of a tensor without the axis, which must be equal to its array.
@@ -211,7 +213,7 @@ impl Existing {
             }
             let begin = vec![0; sizes.len()];
             let (before, after, end, path) =
-                (sizes.clone(), sizes.clone(), sizes, self.path_of(header).to_owned());
+                (sizes.clone(), sizes.clone(), sizes, header.name.clone());
             let chunk = header.chunk.clone().unwrap_or_else(|| before.clone());
             return Ok(Place {
                 path,
@@ -224,12 +226,8 @@ impl Existing {
                 is_compared: true,
             });
         }
-        let place = Place::new(
-            self.input.path(),
-            self.path_of(header),
-            (&sizes, sizes.clone()),
-            (vec![0; sizes.len()], sizes.clone()),
-        )?;
+        let all = (vec![0; sizes.len()], sizes.clone());
+        let place = Place::new(self.input.path(), header, sizes, all)?;
         Ok(Place { is_compared: true, ..place })
     }
 
@@ -301,10 +299,6 @@ impl Existing {
             names.collect::<Vec<_>>().join(", ")
         });
         Err(differ("axes are", &Shown(own), &Shown(there)))
-    }
-
-    fn path_of<'a>(&self, header: &'a Header) -> &'a str {
-        if header.annotations.is_whole { "" } else { &header.name }
     }
 }
 

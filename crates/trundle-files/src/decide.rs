@@ -196,14 +196,15 @@ pub fn plan_options(memory_bytes: u64, resources: &Resources) -> Result<PlanOpti
 }
 
 impl Request {
-    /// Returns whether strings of variable length are copied without decoding if the work does not move them. Otherwise,
-    /// the output has only tensors that the request names.
+    /// Returns whether strings of variable length are copied without decoding if the work does not move them. They are
+    /// not if the output has only tensors that the request names, or if they are added to a store or compared with it.
     fn copies_texts(&self) -> bool {
-        match &self.work {
-            Work::Chain { only, .. } => !only,
-            Work::Join { .. } | Work::Split { .. } => self.tensor.is_none(),
-            Work::Relayout { .. } => true,
-        }
+        self.output.addition.is_none()
+            && match &self.work {
+                Work::Chain { only, .. } => !only,
+                Work::Join { .. } | Work::Split { .. } => self.tensor.is_none(),
+                Work::Relayout { .. } => true,
+            }
     }
 
     /// Returns the input of a command that takes exactly one file.

@@ -61,7 +61,7 @@ pub struct Encoding {
     pub codecs: Codecs,
     /// The names of the other codecs, each with its replacement.
     pub not_kept: Vec<String>,
-    /// The first codec that loses information or is only read, so that no chunk can be added to the stored ones.
+    /// The reason why no chunk can be added to the stored ones.
     pub not_written: Option<String>,
     /// Whether encoding a chunk with `codecs` reproduces its stored bytes.
     pub as_written: bool,

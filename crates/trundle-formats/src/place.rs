@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use crate::Error;
-#[cfg(not(feature = "zarr"))]
-use crate::Problem;
+use crate::{Error, Header, Problem};
 
 /// The place of a tensor in an array of an existing store, and the part of the array that is written with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,20 +28,24 @@ pub struct Place {
 trundle_core::fingerprint!(struct Place { path, before, after, chunk, shard, begin, end, is_compared });
 
 impl Place {
-    /// Returns the place of a tensor with its first element at `begin` of the array at `path` of `store`. The array
-    /// gets the shape `after`.
+    /// Returns the place of a tensor with its first element at `begin` of an array of `store`, whose header is
+    /// `existing`. The array gets the shape `after`.
     ///
     /// # Errors
     /// [`Error`] if the metadata of the array cannot be read.
     pub fn new(
         store: &Path,
-        path: &str,
-        (before, after): (&[usize], Vec<usize>),
+        existing: &Header,
+        after: Vec<usize>,
         (begin, end): (Vec<usize>, Vec<usize>),
     ) -> Result<Place, Error> {
-        let chunks = chunks_of(store, path, &after);
-        let (chunk, shard) = chunks.map_err(|problem| Error::at(store, "", problem))?;
-        let (path, before) = (path.to_owned(), before.to_vec());
+        let path = if existing.annotations.is_whole { "" } else { &existing.name };
+        let (chunk, shard) = match &existing.chunk {
+            Some(chunk) if existing.element.holds_texts() => (chunk.clone(), None),
+            // The header of an array without elements does not have the sizes of its chunks.
+            _ => chunks_of(store, path, &after).map_err(|problem| Error::at(store, "", problem))?,
+        };
+        let (path, before) = (path.to_owned(), existing.shape.to_vec());
         Ok(Place { path, before, after, chunk, shard, begin, end, is_compared: false })
     }
 
@@ -90,7 +92,7 @@ fn chunks_of(
     store: &Path,
     path: &str,
     shape: &[usize],
-) -> Result<(Vec<usize>, Option<Vec<usize>>), crate::Problem> {
+) -> Result<(Vec<usize>, Option<Vec<usize>>), Problem> {
     use crate::chunked::usable;
     use trundle_zarr::ZarrArray;
 

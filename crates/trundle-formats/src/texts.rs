@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::in_bytes;
 use crate::lock::lock;
@@ -34,9 +34,28 @@ pub fn use_text_memory(bytes: u64) {
     table.memory = Some(bytes.max(table.memory.unwrap_or(0)));
 }
 
-/// The table of all strings.
+/// The table of all strings, and the memory for the strings of chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(Mutex<Table>);
+pub(crate) struct Texts {
+    table: Mutex<Table>,
+    /// The bytes of all [`HeldChunk`]s.
+    held: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// Memory for the strings of a chunk, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldChunk<'a> {
+    texts: &'a Texts,
+    bytes: u64,
+}
+
+impl Drop for HeldChunk<'_> {
+    fn drop(&mut self) {
+        *lock(&self.texts.held) -= self.bytes;
+        self.texts.freed.notify_all();
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -59,7 +78,19 @@ impl Texts {
     }
 
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
-        lock(&self.0)
+        lock(&self.table)
+    }
+
+    /// Waits until there is memory for the strings of a chunk, given by the bytes of their numbers, and holds it.
+    ///
+    /// # Errors
+    /// The errors of [`Table::texts`].
+    pub(crate) fn hold(&self, numbers: &[u8]) -> io::Result<HeldChunk<'_>> {
+        let bytes = bytes_of(&self.table().texts(numbers)?);
+        let most = self.most_of_chunk();
+        let held = self.freed.wait_while(lock(&self.held), |held| *held + bytes > most);
+        *held.unwrap_or_else(PoisonError::into_inner) += bytes;
+        Ok(HeldChunk { texts: self, bytes })
     }
 
     /// Returns the most bytes of the strings of a chunk.
@@ -118,10 +149,14 @@ impl Table {
         let numbers = numbers.as_chunks().0.iter();
         let texts = numbers.map(|number| self.text(u64::from_le_bytes(*number)));
         let texts = texts.collect::<io::Result<Vec<&[u8]>>>()?;
-        let bytes = texts.iter().map(|text| (text.len() + size_of::<&[u8]>()) as u64).sum();
-        check(bytes, self.memory() / OF_CHUNK, "the strings of a chunk")?;
+        check(bytes_of(&texts), self.memory() / OF_CHUNK, "the strings of a chunk")?;
         Ok(texts)
     }
+}
+
+/// Returns the memory of the strings of a chunk in bytes.
+fn bytes_of(texts: &[&[u8]]) -> u64 {
+    texts.iter().map(|text| (text.len() + size_of::<&[u8]>()) as u64).sum()
 }
 
 fn check(bytes: u64, most: u64, what: &str) -> io::Result<()> {
@@ -162,6 +197,26 @@ mod tests {
         let texts = Texts::shared();
         [1 << 40, 1 << 20].into_iter().for_each(use_text_memory);
         assert_eq!(texts.most_of_chunk(), (1 << 40) / OF_CHUNK);
+    }
+
+    #[test]
+    fn threads_share_the_memory_for_the_strings_of_chunks() {
+        let texts = Texts::default();
+        let number = texts.table().number(&[b'a'; 30]).unwrap().to_le_bytes();
+        // Two chunks of one string fit.
+        texts.table().memory = Some(OF_CHUNK * 100);
+        let first = texts.hold(&number).unwrap();
+        let second = texts.hold(&number).unwrap();
+        std::thread::scope(|scope| {
+            let third = scope.spawn(|| texts.hold(&number).map(drop));
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(!third.is_finished());
+            drop(first);
+            third.join().unwrap().unwrap();
+        });
+        assert!(texts.hold(&number.repeat(3)).is_err());
+        drop(second);
+        assert_eq!(*lock(&texts.held), 0);
     }
 
     #[test]

@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import re
+import struct
 import subprocess
 import tempfile
 
@@ -76,6 +77,19 @@ def write_plain(rng, path):
                 if rng.random() < 0.1:
                     small = some_values(rng, [4, 4], dtype)
                     file.write(small, metadata=None, photometric="minisblack", subfiletype=1)
+    if rng.random() < 0.2:
+        break_chain(rng, path)
+
+
+def break_chain(rng, path):
+    """Lets a directory beyond the end of the file follow the directory of a random page."""
+    with tifffile.TiffFile(path) as file:
+        at, (order, is_big) = rng.choice([page.offset for page in file.pages]), (file.byteorder, file.is_bigtiff)
+    data = bytearray(path.read_bytes())
+    count, field, word = ("Q", 20, "Q") if is_big else ("H", 12, "I")
+    (fields,) = struct.unpack_from(order + count, data, at)
+    struct.pack_into(order + word, data, at + struct.calcsize(count) + fields * field, len(data) + 2 * rng.randrange(1000))
+    path.write_bytes(data)
 
 
 def write_shaped(rng, path):

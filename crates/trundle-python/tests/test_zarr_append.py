@@ -29,8 +29,22 @@ def written(x, store=None, version=3):
     return store
 
 
-def read(store):
-    return zarr.open_group(store, mode="r" if store.read_only else "r+")["t2m"][...]
+def read(store, name="t2m"):
+    return zarr.open_group(store, mode="r" if store.read_only else "r+")[name][...]
+
+
+def names(x):
+    """Returns a string for each time."""
+    return [f"step {number:g}" * (int(number) // 30 % 3) for number in x[:, 0, 0]]
+
+
+def with_names(store, x):
+    """Adds the names of times as strings of variable length."""
+    group = zarr.open_group(store, mode="r+")
+    array = group.create_array("name", shape=x.shape[:1], chunks=(3,), dtype=str, **(
+        {"dimension_names": ["time"]} if group.metadata.zarr_format == 3 else {"attributes": {"_ARRAY_DIMENSIONS": ["time"]}}
+    ))
+    array[...] = np.array(names(x), "O")
 
 
 # A ZipStore replaces an object by appending another one with the same name.
@@ -45,6 +59,8 @@ def test_append_and_region(kind, version, tmp_path):
     }[kind]()
     written(X, store, version)
     source = written(Y, None, version)
+    for each, x in ((store, X), (source, Y)):
+        with_names(each, x)
     expected = np.concatenate([X, Y, Y[::-1]])
     calls = []
     trundle.zarr.apply(source, "", store, append="time", verify=True, progress=lambda *each: calls.append(each))
@@ -54,6 +70,7 @@ def test_append_and_region(kind, version, tmp_path):
     trundle.zarr.apply(source, "", store, region={"time": slice(2, 6)}, verify=True)
     expected[2:6] = Y
     np.testing.assert_array_equal(read(store), expected)
+    assert read(store, "name").tolist() == names(expected)
 
 
 def test_attributes_may_be_ignored():

@@ -167,11 +167,11 @@ impl TextArray {
         }
     }
 
-    /// Encodes and stores the chunk at the grid position `index`. Returns its key and its encoded size in bytes.
+    /// Joins the strings of the chunk at the grid position `index`, as `vlen-utf8` does.
     ///
     /// # Errors
-    /// [`Error`] if a string is not valid UTF-8, or the chunk cannot be encoded or written.
-    pub fn write_chunk(&self, index: &[u64], texts: &[&[u8]]) -> Result<(String, u64), Error> {
+    /// [`Error`] if a string is not valid UTF-8, or the strings are too long for a chunk.
+    pub fn joined(&self, index: &[u64], texts: &[&[u8]]) -> Result<Vec<u8>, Error> {
         let wrong = |why: String| Error::Chunk { key: self.array.key(index), why };
         let length = |bytes: usize| {
             let length = u32::try_from(bytes).map(u32::to_le_bytes);
@@ -186,10 +186,23 @@ impl TextArray {
             bytes.extend(length(text.len())?);
             bytes.extend(*text);
         }
+        Ok(bytes)
+    }
+
+    /// Encodes the [joined](TextArray::joined) strings of the chunk at the grid position `index`, and stores the chunk.
+    /// Returns its key and its encoded size in bytes.
+    ///
+    /// # Errors
+    /// [`Error`] if the chunk cannot be encoded or written.
+    pub fn write_chunk(&self, index: &[u64], mut bytes: Vec<u8>) -> Result<(String, u64), Error> {
         let options = CodecOptions::default().with_concurrent_target(1);
         for encoder in &self.decoders {
             let encoded = encoder.encode(bytes.into(), &options);
-            bytes = encoded.map_err(|error| wrong(error.to_string()))?.into_owned();
+            let encoded = encoded.map_err(|error| {
+                let (key, why) = (self.array.key(index), error.to_string());
+                Error::Chunk { key, why }
+            });
+            bytes = encoded?.into_owned();
         }
         Ok(self.array.write_encoded(index, Object::Bytes(bytes.into()))?)
     }

@@ -14,7 +14,7 @@ use trundle_files::memory;
 use trundle_files::names::shown_path;
 use trundle_files::numbers::readable;
 use trundle_formats::{
-    NamedTensor, Output, Shown, StoredDType, TensorHint, begin_finishing, check_output,
+    NamedTensor, Output, Shown, StoredDType, TensorFile, TensorHint, begin_finishing, check_output,
     is_steering, overlaps, stage,
 };
 use trundle_models::{Data, ElementType, Given, Model, PlannedModel, ResolvedModel, Verifier};
@@ -25,7 +25,7 @@ use crate::foreign::of_model;
 use crate::model_input::{ModelInput, given};
 use crate::model_job::{FileOutcome, FileOutput};
 use crate::progress::Progress;
-use crate::say::{print, print_json, say};
+use crate::say::{Label, print, print_json, say, say_as};
 use crate::{model_forecast, model_job};
 
 /// An output, encoded as its file stores it.
@@ -46,6 +46,13 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let model = open(&run.model).map_err(of_model)?;
     let paths = out_paths(&model, &run.out_dir);
     let mut inputs = given(&model.inputs, &run.model.inputs, true, run.max_mem)?;
+    for ModelInput { file, path, .. } in &inputs {
+        for what in file.iter().flat_map(TensorFile::unread) {
+            let (path, what) = (shown_path(path), Shown(what));
+            let why = "left out because trundle does not read them";
+            say_as(Label::Warning, &format!("{path}: {why}: {what}"));
+        }
+    }
     check_outputs(&paths, &run.out_dir, run.force)?;
     let bytes: usize = inputs.iter().map(|input| input.bytes).sum();
     if memory::fits(bytes as u64, run.max_mem) {

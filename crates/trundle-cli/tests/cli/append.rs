@@ -271,6 +271,15 @@ fn undecoded_chunks_must_be_equal_in_both_stores() {
     dir.run(append).refused(3, "\"text\" differs from the array in the store");
     fs::write(chunk, bytes).unwrap();
     dir.run(append).done();
+    // trundle can decode the array of only one store.
+    write_weather(&dir.path("readable.zarr"), 3);
+    write_array(&dir.path("readable.zarr"), "text", &Tensor::counting(&[4]), "lat");
+    for (args, message) in [
+        ("convert readable.zarr -o all.zarr", "\"text\" cannot be read: "),
+        ("convert new.zarr -o readable.zarr", "trundle cannot decode the new \"text\""),
+    ] {
+        dir.run(&format!("{args} --append time")).refused(3, message);
+    }
 }
 
 /// A killed run leaves the old array or the new one, and `--resume` completes the new one.

@@ -8,6 +8,8 @@ use std::process::Command;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+#[cfg(all(feature = "tiff", feature = "zarr"))]
+use crate::models::write_sequence;
 use crate::npy::{self, Tensor};
 use crate::refusals::refused_as_listed;
 use crate::{Workdir, npz};
@@ -242,6 +244,54 @@ fn lost_metadata_and_unreadable_files_are_reported() {
     damaged[crc] ^= 1;
     dir.write("d.nii.gz", &damaged);
     refused_as_listed(&dir, include_str!("refusals/headers.txt"));
+}
+
+/// Returns a TIFF of two pages of 3 x 2 bytes, followed by a directory beyond the end of the file.
+#[cfg(all(feature = "tiff", feature = "zarr"))]
+fn broken_tiff() -> Vec<u8> {
+    let mut file = b"II*\0\x08\0\0\0".to_vec();
+    for page in [1, 7] {
+        let data = file.len() as u32 + 102;
+        let fields =
+            [(256, 2), (257, 3), (258, 8), (259, 1), (262, 1), (273, data), (278, 3), (279, 6)];
+        file.extend(8u16.to_le_bytes());
+        for (tag, value) in fields {
+            file.extend([u16::to_le_bytes(tag), 4u16.to_le_bytes()].concat());
+            file.extend([1, value].map(u32::to_le_bytes).concat());
+        }
+        file.extend((data + 6).to_le_bytes());
+        file.extend(page..page + 6);
+    }
+    file
+}
+
+#[cfg(all(feature = "tiff", feature = "zarr"))]
+#[test]
+fn every_command_warns_of_pages_that_cannot_be_found() {
+    let dir = Workdir::new();
+    dir.write("x.tif", &broken_tiff());
+    let lost = "pages after page 2, because the next directory, at byte 224, is damaged (truncated";
+    dir.run("info x.tif").done().prints(&format!("  not read: {lost}"));
+    dir.run("plan convert x.tif -o x.npy").done().prints(lost);
+    write_sequence(&dir, ["x", "u8", "?,3,2"], &[("Transpose", &[&[2, 1, 0]])], "y");
+    for args in [
+        "convert x.tif -o x.zarr",
+        "convert x.tif -o x.zarr --append page",
+        "convert x.tif -o x.zarr --region page=1:3",
+        "flip x.tif --axes 0 -o f.npy",
+        "apply x.tif 'page y x -> x y page' -o a.npy",
+        "concat x.tif x.zarr -o c.npy --axis 0",
+        "stack x.tif x.tif -o s.npy --axis 0",
+        "split x.tif -o p{}.npy --axis 1 --parts 3",
+        "relayout x.tif --rule 'x: page y x -> y x page' -o r.zarr",
+        "run model.xml --input x=x.tif --out-dir out",
+    ] {
+        let run = dir.run(&format!("{args} --quiet")).done();
+        run.says(&format!("left out because trundle does not read them: {lost}"));
+    }
+    let elements = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 7, 8, 9, 10, 11, 12];
+    dir.run("convert x.zarr -o x.bin --to raw").done();
+    assert_eq!(dir.read("x.bin"), elements);
 }
 
 #[cfg(unix)]

@@ -86,10 +86,15 @@ impl Ir {
 }
 
 /// The kind of an operator, and the lists that it reads.
-type Operator<'a> = (&'a str, &'a [&'a [i64]]);
+pub(crate) type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
 /// Writes a model with a sequence of operators on one input.
-fn write_sequence(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
+pub(crate) fn write_sequence(
+    dir: &Workdir,
+    given: [&str; 3],
+    operators: &[Operator<'_>],
+    name: &str,
+) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
     let mut last = ir.parameter(input, element, shape);

@@ -233,6 +233,93 @@ fn fill_values_must_be_strings_that_readers_support() {
     );
 }
 
+/// Returns the strings of `s` for these rows.
+fn rows(rows: &[u16]) -> Vec<String> {
+    rows.iter().flat_map(|row| (0..4).map(move |column| text_of(4 * row + column))).collect()
+}
+
+#[test]
+fn strings_are_appended_and_replaced() {
+    let dir = dir();
+    dir.run("convert g.zarr -o g.nc").done();
+    dir.run("split g.zarr --dim y --sizes 2,1 -o p{}.zarr").done();
+    for new in ["g.zarr", "g.nc"] {
+        write_group(&dir.path("t.zarr"));
+        dir.run(&format!("convert {new} -o t.zarr --append y --verify --max-mem 64M")).done();
+        assert_eq!(strings(&dir, "t.zarr", "y"), ["Oslo", "", "Żnin", "Oslo", "", "Żnin"]);
+        assert_eq!(strings(&dir, "t.zarr", "s"), rows(&[0, 1, 2, 0, 1, 2]));
+        // The last chunk was half full. Its codecs are kept.
+        let chunk = [8, 9, 10, 0, 1, 2].map(text_of);
+        assert_eq!(decoded(&dir.read("t.zarr/s/c/1/0")), chunk);
+        dir.run("convert p0.zarr -o t.zarr --region y=1:3 --verify").done();
+        assert_eq!(strings(&dir, "t.zarr", "y"), ["Oslo", "Oslo", "", "Oslo", "", "Żnin"]);
+        assert_eq!(strings(&dir, "t.zarr", "s"), rows(&[0, 0, 1, 0, 1, 2]));
+        fs::remove_dir_all(dir.path("t.zarr")).unwrap();
+    }
+    // A chunk of only fill values replaces a chunk, but is not stored beyond the old array.
+    write_group(&dir.path("e.zarr"));
+    dir.write("e.zarr/y/c/0", &encoded(&[""; 3]));
+    let one = "convert e.zarr --tensor y --only -o g.zarr";
+    dir.run(&format!("{one} --region y=0:3 --verify")).done();
+    assert_eq!(decoded(&dir.read("g.zarr/y/c/0")), ["", "", ""]);
+    dir.run("convert e.zarr -o g.zarr --append y --verify").done();
+    let document: Value = serde_json::from_slice(&dir.read("g.zarr/y/zarr.json")).unwrap();
+    assert_eq!(document["shape"], json!([6]));
+    assert!(!dir.path("g.zarr/y/c/1").exists());
+}
+
+#[test]
+fn strings_without_the_axis_are_compared() {
+    let dir = dir();
+    let append = "-o g.zarr --append x --verify";
+    dir.run("convert g.zarr -o chunked.zarr --chunks y=1,x=4 --codec zstd:1,crc32c").done();
+    dir.run(&format!("convert chunked.zarr {append}")).done();
+    assert_eq!(strings(&dir, "g.zarr", "y"), ["Oslo", "", "Żnin"]);
+    write_group(&dir.path("o.zarr"));
+    dir.write("o.zarr/y/c/0", &encoded(&["Oslo", "", "Poznań"]));
+    let message = "\"y\" differs from the array in the store and does not have the axis";
+    refused(&dir, &format!("convert o.zarr {append}"), 3, message);
+}
+
+#[test]
+fn strings_of_version_2_are_appended() {
+    let dir = dir();
+    let array = json!({
+        "zarr_format": 2, "shape": [3], "chunks": [2], "dtype": "|O", "filters": [{ "id": "vlen-utf8" }],
+        "compressor": { "id": "zlib", "level": 1 }, "fill_value": "none", "order": "C",
+    });
+    write(&dir.path("t.zarr"), ".zgroup", br#"{ "zarr_format": 2 }"#);
+    write(&dir.path("t.zarr"), "y/.zarray", array.to_string().as_bytes());
+    write(
+        &dir.path("t.zarr"),
+        "y/.zattrs",
+        r#"{ "_ARRAY_DIMENSIONS": ["y"], "units": "é" }"#.as_bytes(),
+    );
+    dir.run("convert g.zarr --tensor y --only -o t.zarr --append y --verify").done();
+    assert_eq!(strings(&dir, "t.zarr", "y"), ["none", "none", "none", "Oslo", "", "Żnin"]);
+    let mut document: Value = serde_json::from_slice(&dir.read("t.zarr/y/.zarray")).unwrap();
+    assert_eq!(document["shape"].take(), json!([6]));
+    assert_eq!(document["compressor"], array["compressor"]);
+    let keys = ["0", "1", "2"].map(|key| dir.path("t.zarr/y").join(key).exists());
+    assert_eq!(keys, [false, true, true]);
+}
+
+#[test]
+fn an_interrupted_append_of_strings_is_resumed() {
+    let dir = dir();
+    write_group(&dir.path("t.zarr"));
+    let append = "convert g.zarr -o t.zarr --append y";
+    let chunk = dir.path("t.zarr/s/c/2/1");
+    fs::create_dir_all(chunk.join("in the way")).unwrap();
+    dir.run(append).refused(1, "cannot move the new chunks into the store (--resume continues)");
+    fs::remove_dir_all(&chunk).unwrap();
+    dir.run(append).refused(1, "was interrupted while it changed the store");
+    dir.run(&format!("{append} --resume")).done();
+    dir.run(&format!("{append} --resume")).refused(3, "nothing to resume");
+    assert_eq!(strings(&dir, "t.zarr", "s"), rows(&[0, 1, 2, 0, 1, 2]));
+    assert_eq!(dir.temporary(""), None);
+}
+
 #[cfg(unix)]
 #[test]
 fn tasks_move_strings() {
@@ -249,13 +336,6 @@ fn strings_are_refused_where_they_are_not_supported() {
     let dir = dir();
     dir.run("convert g.zarr -o g.nc").done();
     refused_as_listed(&dir, include_str!("refusals/texts.txt"));
-    fs::rename(dir.path("g.zarr"), dir.path("t.zarr")).unwrap();
-    refused(
-        &dir,
-        "convert g.nc -o t.zarr --append y",
-        3,
-        "t.zarr: \"s\" has strings of variable length[..]hint: --only",
-    );
     // A format of one tensor needs no --tensor if all other tensors are strings.
     dir.run("convert g.nc -o v.npy").done();
 }

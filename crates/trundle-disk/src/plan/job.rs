@@ -292,10 +292,10 @@ impl Job {
             true => in_chunks.flat_map(|(_, each)| each.codecs_not_kept()).cloned().collect(),
             false => BTreeSet::new(),
         };
-        // An existing store keeps its own metadata.
         let mut left_out = match is_new {
             true => LeftOut::of(files, &unplanned, format, metadata),
-            false => LeftOut::default(),
+            // An existing store keeps its own metadata.
+            false => LeftOut::unread_of(files),
         };
         if format.chunks() == Some(ChunkFormat::Hdf5) {
             left_out.add_chunks(&inputs, &unplanned, &skeleton);

@@ -47,10 +47,7 @@ impl LeftOut {
         format: &Format,
         metadata: &[(String, String)],
     ) -> LeftOut {
-        let mut left = LeftOut::default();
-        for unread in files.iter().flat_map(|file| file.unread()) {
-            *left.unread.entry(unread.clone()).or_default() += 1;
-        }
+        let mut left = LeftOut::unread_of(files);
         if !format.keeps_metadata() {
             let keys = metadata.iter().map(|(key, _)| key);
             left.metadata = keys.filter(|key| *key != TYPED_KEY).cloned().collect();
@@ -77,6 +74,15 @@ impl LeftOut {
             let jobs = tensors.iter().map(|tensor| &tensor.job);
             let of_bf16 = jobs.filter(|job| job.element.dtype() == DType::BF16);
             left.bfloat16 = of_bf16.map(|job| job.name.clone()).collect();
+        }
+        left
+    }
+
+    /// Returns the parts of the files that their readers ignore.
+    pub(crate) fn unread_of(files: &[&TensorFile]) -> LeftOut {
+        let mut left = LeftOut::default();
+        for unread in files.iter().flat_map(|file| file.unread()) {
+            *left.unread.entry(unread.clone()).or_default() += 1;
         }
         left
     }

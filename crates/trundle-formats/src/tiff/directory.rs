@@ -160,7 +160,8 @@ impl DirectoryReader {
         let got = self.file.bytes.saturating_sub(at);
         let end = end.ok_or(Problem::Truncated { part, expected: bytes, got })?;
         self.left = self.left.checked_sub(bytes).ok_or_else(|| {
-            Problem::header("its directories overlap: together they are much longer than the file")
+            let why = "its directories overlap: together they are much longer than the file";
+            Problem::unsupported(why)
         })?;
         let read = |at: u64, bytes: u64| -> Result<Vec<u8>, Problem> {
             let mut read = vec![0; bytes as usize];

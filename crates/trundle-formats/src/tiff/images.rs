@@ -50,9 +50,11 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Groups pages; there must be at least one. `descriptions` returns the descriptions of a page.
+    /// Groups pages; there must be at least one. `lost` describes pages of the file that cannot be found. `descriptions`
+    /// returns the descriptions of a page.
     pub(super) fn of(
         pages: &[Page],
+        lost: Option<String>,
         own_name: &str,
         mut descriptions: impl FnMut(&Page) -> Vec<String>,
     ) -> Images {
@@ -61,13 +63,13 @@ impl Images {
         let (kind, described) = if let Some(text) = find(is_ome) {
             ("OME-XML", of_ome(pages, text, own_name))
         } else if let Some(text) = find(|text| text.starts_with("ImageJ=")) {
-            ("axes of ImageJ", of_imagej(pages, text))
+            ("axes of ImageJ", of_imagej(pages, lost.is_none(), text))
         } else if find(|text| shape_of(text).is_some()).is_some() {
-            ("axes of tifffile", of_tifffile(pages, descriptions))
+            ("axes of tifffile", of_tifffile(pages, lost.is_none(), descriptions))
         } else {
             ("", Ok(alike(pages)))
         };
-        let mut unread = Vec::new();
+        let mut unread: Vec<String> = lost.into_iter().collect();
         let images = described.unwrap_or_else(|why| {
             unread.push(format!("{kind} ({why})"));
             alike(pages)
@@ -203,7 +205,9 @@ fn ome_image(pages: &[Page], ome: &Ome, image: &OmeImage, own_name: &str) -> Res
     })
 }
 
-fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
+/// Returns the image that ImageJ describes. If `is_complete` is true, a single page may be followed by the data of more
+/// images.
+fn of_imagej(pages: &[Page], is_complete: bool, description: &str) -> Result<Vec<Image>, String> {
     let text = |key: &str| {
         let mut lines = description.lines().filter_map(|line| line.split_once('='));
         lines.find(|(own, _)| *own == key).map(|(_, it)| it.trim())
@@ -240,7 +244,7 @@ fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
         (Some(count), _) => (count, squeezed(axes)),
         (None, _) => return Err("their sizes are too large".to_owned()),
     };
-    let is_one = pages.len() == 1 && count > 1;
+    let is_one = is_complete && pages.len() == 1 && count > 1;
     if count == 0 || !is_one && count != pages.len() as u64 {
         return Err(format!("{count} images, but {} pages", pages.len()));
     }
@@ -248,8 +252,11 @@ fn of_imagej(pages: &[Page], description: &str) -> Result<Vec<Image>, String> {
     Ok(vec![Image { name: String::new(), pages, count, axes, attributes: Vec::new() }])
 }
 
+/// Returns the images that tifffile describes. If `is_complete` is true, a single page may be followed by the data of more
+/// images.
 fn of_tifffile(
     pages: &[Page],
+    is_complete: bool,
     mut descriptions: impl FnMut(&Page) -> Vec<String>,
 ) -> Result<Vec<Image>, String> {
     let (mut images, mut number) = (Vec::new(), 0);
@@ -265,11 +272,11 @@ fn of_tifffile(
         let misfit = || format!("shape {shape:?} does not fit page {}", number + 1);
         let (Some(elements), Some(of_page)) = (elements, of_page) else { return Err(misfit()) };
         let count = elements / of_page;
-        if count == 0 || elements % of_page > 0 {
+        let left = (pages.len() - number) as u64;
+        let is_one = is_complete && count > 1 && (all["truncated"] == true || count > left);
+        if count == 0 || elements % of_page > 0 || count > left && !is_one {
             return Err(misfit());
         }
-        let left = (pages.len() - number) as u64;
-        let is_one = count > 1 && (all["truncated"] == true || count > left);
         let taken = if is_one { 1 } else { count as usize };
         let letters = all["axes"].as_str().unwrap_or_default();
         let axes = match letters.chars().count() == shape.len() {

@@ -73,9 +73,9 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
         ));
     };
     let mut reader = DirectoryReader::new(blob)?;
-    let pages = pages(&mut reader)?;
+    let (pages, lost) = pages(&mut reader)?;
     let Images { images, unread } =
-        Images::of(&pages, &file_name, |page| descriptions(&mut reader, page));
+        Images::of(&pages, lost, &file_name, |page| descriptions(&mut reader, page));
     if images.len() > MAX_TENSORS {
         return Err(Problem::Unsupported(format!("more than {MAX_TENSORS} images")));
     }
@@ -108,28 +108,41 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
     Ok(Box::new(ChunkedFile { listing, chunked, data }))
 }
 
-/// Reads all directories of the file.
-fn pages(reader: &mut DirectoryReader) -> Result<Vec<Page>, Problem> {
+/// Reads all directories of the file. If the chain of directories is broken after the first one, also describes the pages
+/// that cannot be found.
+fn pages(reader: &mut DirectoryReader) -> Result<(Vec<Page>, Option<String>), Problem> {
     let (mut pages, mut known, mut at) = (Vec::new(), HashSet::new(), reader.first);
     let mut layouts = HashSet::new();
     while at != 0 {
-        if !known.insert(at) {
-            return Err(Problem::header(format!("the directory at byte {at} is listed twice")));
-        }
         if pages.len() == MAX_PAGES {
             return Err(Problem::Unsupported(format!("more than {MAX_PAGES} pages")));
         }
-        let directory = reader.directory(at)?;
-        pages.push(Page::read(reader, at, &directory, &mut layouts)?);
+        let read = match known.insert(at) {
+            false => Err(Problem::Malformed("it is listed twice".to_owned())),
+            true => reader.directory(at).and_then(|directory| {
+                Ok((Page::read(reader, at, &directory, &mut layouts)?, directory.next))
+            }),
+        };
+        let (page, next) = match read {
+            Err(why @ (Problem::Malformed(_) | Problem::Truncated { .. })) if !pages.is_empty() => {
+                let lost = format!(
+                    "pages after page {}, because the next directory, at byte {at}, is damaged ({why})",
+                    pages.len()
+                );
+                return Ok((pages, Some(lost)));
+            }
+            read => read?,
+        };
+        pages.push(page);
         if layouts.len() > MAX_TENSORS {
             let more = format!("more than {MAX_TENSORS} images of different sizes");
             return Err(Problem::Unsupported(more));
         }
-        at = directory.next;
+        at = next;
     }
     match pages.is_empty() {
         true => Err(Problem::unsupported("holds no image")),
-        false => Ok(pages),
+        false => Ok((pages, None)),
     }
 }
 

@@ -16,7 +16,6 @@ use crate::chunked::{
 };
 use crate::contents::{Contents, Listing};
 use crate::ngff;
-use crate::texts::Texts;
 use crate::{
     Annotations, Blob, EncodedChunk, Format, Header, Problem, Progress, StoredDType, TensorHint,
     UndecodedTensor, Unreadable, attributes,
@@ -90,7 +89,7 @@ impl Arrays {
             let holds_texts = texts.is_ok();
             if let (Ok(texts), true) = (texts, decodes_texts) {
                 let unread = lost_mask(&array, &name(&array.path));
-                let texts = ZarrTexts::new(texts, Texts::shared()).map_err(Problem::reading)?;
+                let texts = ZarrTexts::new(texts).map_err(Problem::reading)?;
                 if let Ok((header, end)) = texts.header(name(&array.path), begin, unread) {
                     names_of_texts.insert(header.name.clone());
                     headers.push(header);
@@ -137,7 +136,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     if array.is_uneven {
         let what = "chunks of different sizes";
         encoding.not_kept.push(format!("{what} (replaced by chunks of one size)"));
-        encoding.not_written.get_or_insert_with(|| format!("rectilinear ({what})"));
+        encoding.not_written.get_or_insert_with(|| format!("it has {what}"));
     }
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),

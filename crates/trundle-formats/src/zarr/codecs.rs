@@ -31,14 +31,15 @@ pub(super) fn encoding(
                 Some((codec, Some(replacement))) => {
                     as_written = false;
                     if name == LZ4 {
-                        not_written.get_or_insert_with(|| name.to_owned());
+                        not_written.get_or_insert_with(|| format!("its codec {name} is only read"));
                     }
                     not_kept.push(format!("{name} (replaced by {replacement})"));
                     kept.push(codec);
                 }
                 None => {
                     as_written = false;
-                    not_written.get_or_insert_with(|| name.to_owned());
+                    let why = "loses information, or is only read";
+                    not_written.get_or_insert_with(|| format!("its codec {name} {why}"));
                     not_kept.push(name.to_owned());
                 }
             },

@@ -13,7 +13,8 @@ use super::codecs;
 use super::texts::ZarrTexts;
 use crate::addition::{CHUNKS, Changed, Record};
 use crate::chunked::{
-    BoxPosition, ChunkWriter, NewChunks, WrittenArray, copy_box, part_of_chunk, read_box, zeros,
+    BoxPosition, ChunkWriter, ChunkedArray, NewChunks, WrittenArray, copy_box, part_of_chunk,
+    read_box, zeros,
 };
 use crate::format::NewFolder;
 use crate::lock::lock;
@@ -34,7 +35,7 @@ pub(super) struct NewStore {
 struct Array {
     writer: Writer,
     /// The array opened for reading; `None` until it is needed.
-    written: Mutex<Option<Arc<ZarrArray>>>,
+    written: Mutex<Option<Arc<dyn ChunkedArray>>>,
     /// The list of written files, if several processes write the store.
     shared: Option<Arc<WrittenFiles>>,
     /// The part of an existing array that is written or compared; `None` for a new array.
@@ -44,8 +45,8 @@ struct Array {
 #[derive(Debug)]
 struct Part {
     place: Place,
-    /// The array as it is in the store.
-    existing: Option<ZarrArray>,
+    /// The array as it is in the store; `None` if it cannot be decoded.
+    existing: Option<Box<dyn ChunkedArray>>,
     sizes: Vec<usize>,
 }
 
@@ -54,11 +55,12 @@ enum Writer {
     /// Encodes chunks, or copies encoded ones.
     Encoding(Box<ArrayWriter>),
     /// Encodes chunks of strings, or copies encoded ones.
-    OfTexts(Box<TextArray>, Arc<Texts>),
+    OfTexts(Arc<ZarrTexts>),
     /// Only copies encoded chunks.
     Copying(Box<UndecodedArray>),
-    /// Only reads the encoded chunks of an existing array, which are compared.
-    Comparing(Box<UndecodedArray>),
+    /// Writes nothing, because the chunks are compared with those of an existing array. If the array cannot be decoded,
+    /// reads its encoded chunks.
+    Comparing(Option<Box<UndecodedArray>>),
 }
 
 impl NewStore {
@@ -244,33 +246,45 @@ impl Part {
         if tensor.undecoded.is_some() {
             return Ok(Part { place, existing: None, sizes });
         }
-        let array = ZarrArray::reshaped(&**existing, &place.path, &long(&place.after), existing)?;
-        if (&array.chunk, &array.shard) != (&long(&place.chunk), &place.shard.as_deref().map(long))
-        {
+        let (array, shard): (Box<dyn ChunkedArray>, _) = if tensor.holds_texts {
+            let array = UndecodedArray::open(existing, &place.path)?;
+            (Box::new(ZarrTexts::new(TextArray::of(&array)?)?), None)
+        } else {
+            let after = long(&place.after);
+            let array = ZarrArray::reshaped(&**existing, &place.path, &after, existing)?;
+            let shard = array.shard.clone();
+            (Box::new(array), shard)
+        };
+        if (array.chunk(), shard) != (&*long(&place.chunk), place.shard.as_deref().map(long)) {
             return Err(Error::Unsupported("has changed in the meantime".to_owned()));
         }
         Ok(Part { place, existing: Some(array), sizes })
     }
 
+    /// Returns the grid position in the array of a chunk or shard of the part.
+    fn index(&self, index: &[usize]) -> Vec<u64> {
+        index.iter().zip(self.place.first()).map(|(at, first)| *at as u64 + first).collect()
+    }
+
     /// Reads the box of an existing array that corresponds to a chunk of the part.
-    fn read(&self, array: &ZarrArray, index: &[usize], out: &mut [u8]) -> io::Result<()> {
-        let (begin, lens) = part_of_chunk(index, self.place.at_once(), &self.sizes);
-        let first = begin.iter().zip(self.place.first()).zip(self.place.at_once());
-        let first = first.map(|((begin, first), size)| *begin as u64 + first * *size as u64);
-        let first: Vec<u64> = first.zip(&array.chunk).map(|(at, chunk)| at / chunk).collect();
+    fn read(&self, array: &dyn ChunkedArray, index: &[usize], out: &mut [u8]) -> io::Result<()> {
+        let (_, lens) = part_of_chunk(index, self.place.at_once(), &self.sizes);
+        let first = self.index(index).into_iter().zip(self.place.at_once()).zip(array.chunk());
+        let first: Vec<u64> = first.map(|((at, size), chunk)| at * *size as u64 / chunk).collect();
         read_box(array, (&first, 0), &lens, out)
     }
 
     /// Checks that the chunk `bytes` has the elements of the existing array.
-    fn compare(&self, array: &ZarrArray, index: &[usize], bytes: &[u8]) -> io::Result<()> {
+    fn compare(&self, array: &dyn ChunkedArray, index: &[usize], bytes: &[u8]) -> io::Result<()> {
         let chunk = self.place.at_once();
         let (_, lens) = part_of_chunk(index, chunk, &self.sizes);
-        let mut expected = zeros(lens.iter().product::<usize>() * array.width)?;
+        let width = bytes.len() / chunk.iter().product::<usize>();
+        let mut expected = zeros(lens.iter().product::<usize>() * width)?;
         self.read(array, index, &mut expected)?;
         let (mut own, origin) = (zeros(expected.len())?, vec![0; lens.len()]);
         let (from, to) =
             (BoxPosition { sizes: chunk, at: &origin }, BoxPosition { sizes: &lens, at: &origin });
-        copy_box(&lens, array.width, (bytes, from), (&mut own, to));
+        copy_box(&lens, width, (bytes, from), (&mut own, to));
         if own == expected { Ok(()) } else { Err(self.differs()) }
     }
 
@@ -293,9 +307,14 @@ impl Writer {
         let Some(place) = &tensor.place else {
             return Err(Error::Unsupported("has no place in the store".to_owned()));
         };
-        if tensor.undecoded.is_some() {
-            let array = UndecodedArray::open(existing, &place.path)?;
-            return Ok(Writer::Comparing(Box::new(array)));
+        let array = || UndecodedArray::open(existing, &place.path);
+        if place.is_compared {
+            let undecoded = tensor.undecoded.is_some().then(array).transpose()?;
+            return Ok(Writer::Comparing(undecoded.map(Box::new)));
+        }
+        if tensor.holds_texts {
+            let described = array()?.document;
+            return Writer::of_texts(&UndecodedArray::new(objects, &place.path, described)?);
         }
         let (after, first) = (long(&place.after), place.first());
         let writer = ArrayWriter::into_existing(objects, existing, &place.path, &after, &first)?;
@@ -312,16 +331,20 @@ impl Writer {
             if is_new {
                 array.create()?;
             }
-            return Ok(match tensor.holds_texts {
-                true => Writer::OfTexts(Box::new(TextArray::of(&array)?), Texts::shared()),
-                false => Writer::Copying(Box::new(array)),
-            });
+            return match tensor.holds_texts {
+                true => Writer::of_texts(&array),
+                false => Ok(Writer::Copying(Box::new(array))),
+            };
         }
         let writer = match is_new {
             true => ArrayWriter::create(objects, &new_array(tensor)),
             false => ArrayWriter::join(objects, &new_array(tensor)),
         };
         Ok(Writer::Encoding(Box::new(writer?)))
+    }
+
+    fn of_texts(array: &UndecodedArray) -> Result<Writer, Error> {
+        Ok(Writer::OfTexts(Arc::new(ZarrTexts::new(TextArray::of(array)?)?)))
     }
 }
 
@@ -340,35 +363,23 @@ impl Array {
     fn encoder(&self) -> io::Result<&ArrayWriter> {
         match &self.writer {
             Writer::Encoding(writer) => Ok(writer),
-            Writer::OfTexts(..) | Writer::Copying(_) | Writer::Comparing(_) => {
+            Writer::OfTexts(_) | Writer::Copying(_) | Writer::Comparing(_) => {
                 Err(io::ErrorKind::Unsupported.into())
             }
         }
     }
 
-    fn written(&self) -> Result<Arc<ZarrArray>, Error> {
+    fn written(&self) -> Result<Arc<dyn ChunkedArray>, Error> {
         let mut written = lock(&self.written);
         if let Some(array) = &*written {
             return Ok(Arc::clone(array));
         }
-        let array = Arc::new(self.encoder()?.written()?);
+        let array: Arc<dyn ChunkedArray> = match &self.writer {
+            Writer::OfTexts(texts) => Arc::clone(texts) as _,
+            _ => Arc::new(self.encoder()?.written()?),
+        };
         *written = Some(Arc::clone(&array));
         Ok(array)
-    }
-}
-
-/// Writes a chunk of strings, given by their numbers. Readers fill a chunk of only fill values.
-fn write_texts(
-    array: &TextArray,
-    texts: &Texts,
-    index: &[usize],
-    numbers: &[u8],
-) -> io::Result<Option<(String, u64)>> {
-    let table = texts.table();
-    let chunk = table.texts(numbers)?;
-    match chunk.iter().all(|text| *text == array.fill.as_bytes()) {
-        true => Ok(None),
-        false => Ok(Some(array.write_chunk(&long(index), &chunk)?)),
     }
 }
 
@@ -377,10 +388,14 @@ impl ChunkWriter for Array {
         if let Some(part @ Part { place, existing: Some(array), .. }) = &self.part
             && place.is_compared
         {
-            return part.compare(array, index, bytes);
+            return part.compare(&**array, index, bytes);
         }
-        let written = match &self.writer {
-            Writer::OfTexts(array, texts) => write_texts(array, texts, index, bytes)?,
+        let written = match (&self.writer, &self.part) {
+            (Writer::OfTexts(texts), Some(part @ Part { existing: Some(array), .. })) => {
+                let index = part.index(index);
+                texts.write_chunk(&index, bytes, || Ok(array.stored_chunk(&index)?.is_some()))?
+            }
+            (Writer::OfTexts(texts), _) => texts.write_chunk(&long(index), bytes, || Ok(false))?,
             _ => self.encoder()?.write(&long(index), bytes)?,
         };
         if let (Some((path, bytes)), Some(shared)) = (written, &self.shared) {
@@ -398,18 +413,14 @@ impl ChunkWriter for Array {
     ) -> io::Result<()> {
         match &self.part {
             Some(part @ Part { place, existing: Some(array), .. }) if place.is_compared => {
-                return part.read(array, index, out);
+                return part.read(&**array, index, out);
             }
             Some(part) => return part.read(&*self.written()?, index, out),
             None => {}
         }
-        if let Writer::OfTexts(array, texts) = &self.writer {
-            let array = ZarrTexts::new((**array).clone(), Arc::clone(texts))?;
-            return read_box(&array, (&long(index), 0), lens, out);
-        }
         let written = self.written()?;
         // `written` reads the chunks within a shard one at a time.
-        let axes = begin.iter().zip(&written.chunk);
+        let axes = begin.iter().zip(written.chunk());
         let first: Vec<u64> = axes.map(|(begin, chunk)| *begin as u64 / chunk).collect();
         read_box(&*written, (&first, 0), lens, out)
     }
@@ -448,8 +459,8 @@ impl Blob for NewStore {
         let array = &self.chunks.array(tensor).writer;
         let written = match &array.writer {
             Writer::Encoding(writer) => writer.write_encoded(&long(index), chunk),
-            Writer::OfTexts(texts, _) => {
-                texts.array.write_encoded(&long(index), chunk).map_err(Error::from)
+            Writer::OfTexts(texts) => {
+                texts.array.array.write_encoded(&long(index), chunk).map_err(Error::from)
             }
             Writer::Copying(array) => array.write_encoded(&long(index), chunk).map_err(Error::from),
             Writer::Comparing(_) => return Err(io::ErrorKind::Unsupported.into()),
@@ -466,10 +477,10 @@ impl Blob for NewStore {
 
     fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<EncodedChunk>> {
         match &self.chunks.array(tensor).writer.writer {
-            Writer::Copying(array) | Writer::Comparing(array) => {
+            Writer::Copying(array) | Writer::Comparing(Some(array)) => {
                 Ok(array.encoded(&long(index))?.map(EncodedChunk::from))
             }
-            Writer::Encoding(_) | Writer::OfTexts(..) => Err(io::ErrorKind::Unsupported.into()),
+            _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

@@ -13,16 +13,35 @@ use crate::{Annotations, EncodedChunk, Header, Problem, StoredDType, attributes}
 
 #[derive(Debug)]
 pub(super) struct ZarrTexts {
-    array: TextArray,
+    pub(super) array: TextArray,
     texts: Arc<Texts>,
     /// The number of the fill value.
     fill: u64,
 }
 
 impl ZarrTexts {
-    pub(super) fn new(array: TextArray, texts: Arc<Texts>) -> io::Result<ZarrTexts> {
+    pub(super) fn new(array: TextArray) -> io::Result<ZarrTexts> {
+        let texts = Texts::shared();
         let fill = texts.table().number(array.fill.as_bytes())?;
         Ok(ZarrTexts { array, texts, fill })
+    }
+
+    /// Stores a chunk of strings, given by their numbers, and returns its key and its encoded size in bytes. Readers fill
+    /// in a chunk that does not exist, so a chunk of only fill values is stored only if `replaces` returns true.
+    pub(super) fn write_chunk(
+        &self,
+        index: &[u64],
+        numbers: &[u8],
+        replaces: impl FnOnce() -> io::Result<bool>,
+    ) -> io::Result<Option<(String, u64)>> {
+        let fill = self.fill.to_le_bytes();
+        if numbers.chunks_exact(NUMBER_BYTES).all(|number| *number == fill) && !replaces()? {
+            return Ok(None);
+        }
+        let _held = self.texts.hold(numbers)?;
+        // Other threads can use the table while this chunk is encoded and written.
+        let joined = self.array.joined(index, &self.texts.table().texts(numbers)?)?;
+        Ok(Some(self.array.write_chunk(index, joined)?))
     }
 
     /// Returns the header of the array, whose chunks begin at byte `begin`, and the offset of their end. `unread`

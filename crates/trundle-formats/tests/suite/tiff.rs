@@ -531,14 +531,55 @@ fn wrong_files_are_refused_with_the_reason() {
     assert!(refusal(b"II*".to_vec()).starts_with("truncated: the header"));
     assert!(refusal(b"GIF89abc".to_vec()).starts_with("not a TIFF file: it begins with \"GIF8\""));
     assert!(refusal(LITTLE.file(&data, &[])).starts_with("truncated: a directory"));
-    assert!(refusal(good[..good.len() - 3].to_vec()).starts_with("truncated: a directory"));
-    // The second directory is followed by the first one.
-    let mut looped = good.clone();
-    let end = looped.len() - 4;
-    looped[end..].copy_from_slice(&20u32.to_le_bytes());
-    assert_eq!(refusal(looped), "malformed header: the directory at byte 20 is listed twice");
+    let one = LITTLE.file(&data, &[page(8)]);
+    assert!(refusal(one[..one.len() - 3].to_vec()).starts_with("truncated: a directory"));
     let error = stream(good).unwrap_err().to_string();
     assert!(error.contains("it must be a file, not a stream"), "{error}");
+}
+
+/// Returns the file with another offset in its directory at `at`, which has `fields` fields: that of the next directory.
+fn with_next(kind: Kind, mut file: Vec<u8>, (at, fields): (u64, u64), next: u64) -> Vec<u8> {
+    let word = kind.word();
+    let head = if kind.is_big { 8 } else { 2 };
+    let at = at as usize + head + fields as usize * (4 + 2 * word);
+    file[at..at + word].copy_from_slice(&kind.number(next, word));
+    file
+}
+
+#[test]
+fn pages_before_a_broken_chain_of_directories_are_read() {
+    let data: Vec<u8> = (0..36).collect();
+    for kind in [LITTLE, BIG, Kind { is_big: true, ..LITTLE }] {
+        let begin = kind.begin();
+        let good = kind.file(&data, &[0, 12, 24].map(|at| page(begin + at)));
+        let bytes = (good.len() as u64 - begin - 36) / 3;
+        let [first, second] = [0, 1].map(|number| (begin + 36 + number * bytes, 8));
+        for (file, count, why) in [
+            (with_next(kind, good.clone(), second, 1 << 30), 2, "byte 1073741824, is damaged"),
+            (with_next(kind, good.clone(), second, first.0), 2, "damaged (it is listed twice)"),
+            (with_next(kind, good.clone(), first, first.0), 1, "damaged (it is listed twice)"),
+            (with_next(kind, good.clone(), first, begin + 1), 1, "is damaged ("),
+            (good[..good.len() - 3].to_vec(), 2, "is damaged (truncated: a directory should have"),
+        ] {
+            let (shape, axes) = match count {
+                1 => (&[3, 2][..], "y x"),
+                _ => (&[count, 3, 2][..], "page y x"),
+            };
+            let file = check_one(file, shape, axes, &data[..12 * count]);
+            let [unread] = file.unread() else { panic!("{:?}", file.unread()) };
+            let begin = format!("pages after page {count}, because the next directory, at byte ");
+            assert!(unread.starts_with(&begin) && unread.contains(why), "{unread}: {why}");
+        }
+    }
+    // A description of more pages is ignored, and the bytes after the page are not read as other pages.
+    for (text, what) in [
+        ("ImageJ=1.54\nimages=6\nslices=6\n", "axes of ImageJ (6 images, but 1 pages)"),
+        (r#"{"shape": [6, 3, 2]}"#, "axes of tifffile (shape [6, 3, 2] does not fit page 1)"),
+    ] {
+        let file = with_next(LITTLE, stack(6, text, &[]), (8 + 72, 9), 1 << 30);
+        let file = check_one(file, &[3, 2], "y x", &data[..12]);
+        assert_eq!(file.unread()[1], what);
+    }
 }
 
 #[test]
