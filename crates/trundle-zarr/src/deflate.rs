@@ -21,6 +21,8 @@ thread_local! {
     static LAST: Cell<Option<(u8, Compressor)>> = const { Cell::new(None) };
 }
 
+type Encode = fn(&mut Compressor, &[u8], &mut [u8]) -> Result<usize, CompressionError>;
+
 /// Decodes a zlib stream, and ignores bytes after its end. Returns `None` if the data is damaged, or decodes to more
 /// than `most` bytes.
 pub fn zlib_decoded(encoded: &[u8], most: usize) -> Option<Vec<u8>> {
@@ -81,7 +83,7 @@ fn encoded(
     bytes: &[u8],
     level: u8,
     most: fn(&mut Compressor, usize) -> usize,
-    encode: fn(&mut Compressor, &[u8], &mut [u8]) -> Result<usize, CompressionError>,
+    encode: Encode,
 ) -> io::Result<Vec<u8>> {
     let mut encoder = match LAST.take() {
         Some((last, encoder)) if last == level => encoder,
