@@ -124,7 +124,7 @@ impl Dataset {
                 let chunk_bytes = chunk_bytes(&chunk, &space, datatype.width)?;
                 let filters = header.find(metadata, kind::FILTERS)?;
                 let filters =
-                    filters.map(|body| Filters::parse(&body, metadata.unpack)).transpose()?;
+                    filters.map(|body| Filters::parse(&body, metadata.codecs)).transpose()?;
                 Data::Chunked(Box::new(Chunked {
                     shape: space.sizes.clone(),
                     chunk,

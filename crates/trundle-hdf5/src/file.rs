@@ -11,7 +11,7 @@ use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
 use crate::heaps::HeapStrings;
 use crate::metadata::{Metadata, ReadAt};
-use crate::plugins::Unpack;
+use crate::plugins::Codecs;
 
 const MOST_DATASETS: usize = 1 << 16;
 const MOST_DEPTH: usize = 64;
@@ -57,17 +57,17 @@ struct Walk<'a> {
 }
 
 impl Hdf5File {
-    /// Reads the metadata of all datasets, but no chunk indices yet. `unpack` decodes the filters of plugins; without
-    /// it, their datasets are unreadable.
+    /// Reads the metadata of all datasets, but no chunk indices yet. `codecs` decodes the filters of plugins; without
+    /// it, their datasets are unreadable. Deflate is also decoded without it, but more slowly.
     ///
     /// # Errors
     /// [`Error`] if it is not an HDF5 file, or the root group cannot be read.
-    pub fn open(bytes: Arc<dyn ReadAt>, unpack: Option<Unpack>) -> Result<Hdf5File, Error> {
-        guarded(|| Hdf5File::read(bytes, unpack))
+    pub fn open(bytes: Arc<dyn ReadAt>, codecs: Option<Codecs>) -> Result<Hdf5File, Error> {
+        guarded(|| Hdf5File::read(bytes, codecs))
     }
 
-    fn read(bytes: Arc<dyn ReadAt>, unpack: Option<Unpack>) -> Result<Hdf5File, Error> {
-        let (metadata, root) = Metadata::new(bytes, unpack)?;
+    fn read(bytes: Arc<dyn ReadAt>, codecs: Option<Codecs>) -> Result<Hdf5File, Error> {
+        let (metadata, root) = Metadata::new(bytes, codecs)?;
         let metadata = &metadata;
         let groups = HashSet::from([root]);
         let (found, unreadable, attributes) = (Vec::new(), Vec::new(), Vec::new());

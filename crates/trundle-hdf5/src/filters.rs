@@ -14,7 +14,7 @@ use hdf5_reader::messages::filter_pipeline::{
 };
 
 use crate::error::Error;
-use crate::plugins::{self, PLUGINS, Unpack};
+use crate::plugins::{self, Codecs, PLUGINS};
 
 /// LZF, a filter of h5py.
 const FILTER_LZF: u16 = 32000;
@@ -69,17 +69,17 @@ const MOST_ADDED_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters {
     all: Vec<FilterDescription>,
-    /// The decoders for the filters of plugins.
-    unpack: Option<Unpack>,
+    /// The codecs for deflate and the filters of plugins.
+    codecs: Option<Codecs>,
 }
 
 impl Filters {
     /// Reads a filter message; an error if one of the filters is not supported.
-    pub(crate) fn parse(body: &[u8], unpack: Option<Unpack>) -> Result<Filters, Error> {
+    pub(crate) fn parse(body: &[u8], codecs: Option<Codecs>) -> Result<Filters, Error> {
         let filters = filter_pipeline::parse(&mut Cursor::new(body), 8, 8, body.len())?.filters;
         for filter in &filters {
             let plugin = name_in(&PLUGINS, filter.id);
-            if KNOWN.contains(&filter.id) || plugin.is_some() && unpack.is_some() {
+            if KNOWN.contains(&filter.id) || plugin.is_some() && codecs.is_some() {
                 plugins::check(filter).map_err(Error::Unsupported)?;
                 continue;
             }
@@ -97,14 +97,18 @@ impl Filters {
                 "the filter {id} ({name}) is not supported{why}"
             )));
         }
-        Filters::checked(filters, unpack, Error::malformed)
+        Filters::checked(filters, codecs, Error::malformed)
     }
 
     /// Returns the filters in which a new dataset stores chunks of elements of `width` bytes.
     ///
     /// # Errors
     /// If one of them is only read.
-    pub(crate) fn of(filters: &[Filter], width: usize) -> Result<Filters, Error> {
+    pub(crate) fn of(
+        filters: &[Filter],
+        width: usize,
+        codecs: Option<Codecs>,
+    ) -> Result<Filters, Error> {
         let description = |filter: &Filter| {
             let (id, client_data) = match filter {
                 Filter::Shuffle => (FILTER_SHUFFLE, vec![width as u32]),
@@ -117,16 +121,16 @@ impl Filters {
             Ok(FilterDescription { id, name: None, client_data })
         };
         let filters = filters.iter().map(description).collect::<Result<_, _>>()?;
-        Filters::checked(filters, None, Error::unsupported)
+        Filters::checked(filters, codecs, Error::unsupported)
     }
 
     fn checked(
         all: Vec<FilterDescription>,
-        unpack: Option<Unpack>,
+        codecs: Option<Codecs>,
         error: fn(String) -> Error,
     ) -> Result<Filters, Error> {
         match all.len() <= MOST_FILTERS {
-            true => Ok(Filters { all, unpack }),
+            true => Ok(Filters { all, codecs }),
             false => Err(error(format!("{} filters, the limit is {MOST_FILTERS}", all.len()))),
         }
     }
@@ -180,11 +184,11 @@ impl Filters {
                 }
                 FILTER_DEFLATE => {
                     let level = filter.client_data.first().copied().unwrap_or(DEFAULT_LEVEL);
-                    let mut packed = Vec::new();
-                    packed.try_reserve_exact(data.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
-                    let mut encoder = ZlibEncoder::new(packed, Compression::new(level));
-                    encoder.write_all(&data)?;
-                    encoder.finish()?.into()
+                    let level = level.min(MOST_LEVEL) as u8;
+                    match self.codecs {
+                        Some(codecs) => (codecs.deflate)(&data, level)?.into(),
+                        None => deflated(&data, level)?.into(),
+                    }
                 }
                 _ => return Err(io::ErrorKind::Unsupported.into()),
             };
@@ -236,15 +240,14 @@ impl Filters {
             }
             // The output of later filters may be slightly larger than the chunk.
             let most = if at == 0 { bytes } else { self.most_stored(bytes) };
-            data = match (filter.id, self.unpack) {
+            data = match (filter.id, self.codecs) {
                 (FILTER_LZF, _) => lzf(&data, most)?,
-                (id, Some(unpack)) if name_in(&PLUGINS, id).is_some() => {
-                    plugins::undo(filter, &data, most, unpack)?
+                (id, Some(codecs)) if name_in(&PLUGINS, id).is_some() => {
+                    plugins::undo(filter, &data, most, codecs.unpack)?
                 }
                 _ => {
-                    let one = std::slice::from_ref(filter);
-                    let undone = apply_pipeline_with_limit(&data, one, 0, width, None, Some(most));
-                    undone.map_err(|error| error.to_string())?
+                    let inflated = self.inflated(at, &data, (bytes, most));
+                    inflated.map_or_else(|| undone(filter, &data, width, most), Ok)?
                 }
             };
         }
@@ -253,6 +256,36 @@ impl Filters {
         }
         Ok(data)
     }
+
+    /// Decodes deflate, if it is the filter `at`, by the codecs of another crate. Returns `None` for data that they
+    /// refuse, because hdf5-reader finds the mistake in it, or decodes the first `most` bytes of more.
+    fn inflated(&self, at: usize, data: &[u8], (bytes, most): (usize, usize)) -> Option<Vec<u8>> {
+        let codecs = self.codecs.filter(|_| self.all[at].id == FILTER_DEFLATE)?;
+        // Shuffling does not change the size.
+        let is_chunk = self.all[..at].iter().all(|filter| filter.id == FILTER_SHUFFLE);
+        (codecs.inflate)(data, if is_chunk { bytes } else { most })
+    }
+}
+
+/// Undoes a filter by hdf5-reader.
+fn undone(
+    filter: &FilterDescription,
+    data: &[u8],
+    width: usize,
+    most: usize,
+) -> Result<Vec<u8>, String> {
+    let one = std::slice::from_ref(filter);
+    let undone = apply_pipeline_with_limit(data, one, 0, width, None, Some(most));
+    undone.map_err(|error| error.to_string())
+}
+
+/// Encodes a zlib stream without the codecs of another crate.
+fn deflated(data: &[u8], level: u8) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    packed.try_reserve_exact(data.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut encoder = ZlibEncoder::new(packed, Compression::new(level.into()));
+    encoder.write_all(data)?;
+    encoder.finish()
 }
 
 /// Returns the name of a filter, if the list has it.
@@ -322,7 +355,7 @@ mod tests {
             (&[32008], (5 << 20) + MOST_ADDED_BYTES),
         ] {
             let filter = |id: &u16| FilterDescription { id: *id, name: None, client_data: vec![] };
-            let filters = Filters { all: ids.iter().map(filter).collect(), unpack: None };
+            let filters = Filters { all: ids.iter().map(filter).collect(), codecs: None };
             assert_eq!(filters.most_stored(1 << 20), most, "{ids:?}");
         }
     }

@@ -112,7 +112,7 @@ impl HeapStrings {
     /// Reads the strings of a new file, whose heaps come from [`encoded_strings`](crate::encoded_strings).
     pub fn of_new_file(bytes: Arc<dyn ReadAt>) -> HeapStrings {
         let (offset_size, length_size) = (8, 8);
-        HeapStrings::of(&Metadata { bytes, base: 0, offset_size, length_size, unpack: None })
+        HeapStrings::of(&Metadata { bytes, base: 0, offset_size, length_size, codecs: None })
     }
 
     /// Lets the cache of heaps use this many bytes. The default is also the minimum: 16 MiB.

@@ -1,8 +1,8 @@
 //! Reads HDF5 files (including netCDF-4), and writes the metadata of new ones.
 //!
 //! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
-//! and attributes, and undoes most filters. The caller may pass decoders for the filters of plugins ([`Unpack`]). This
-//! crate itself reads the messages of object headers (`header.rs` and the modules next to it), so that a dataset that
+//! and attributes, and undoes most filters. The caller may pass decoders for the filters of plugins, and faster
+//! functions for deflate ([`Codecs`]). This crate itself reads the messages of object headers (`header.rs` and the modules next to it), so that a dataset that
 //! is not understood hides no others, and no bit of a type or layout is ignored.
 //!
 //! Contiguous data is read directly from the file. The positions of chunks are known, so threads can read and decode
@@ -42,7 +42,7 @@ pub use new::{
     ChunkCoder, ELEMENT_BYTES, NewChunk, NewChunks, NewDataset, NewFile, UNLIMITED,
     encoded_strings, stored_fill, superblock, write_chunk_index,
 };
-pub use plugins::{Compression, Unpack};
+pub use plugins::{Codecs, Compression};
 
 /// The signature at the start of a file, or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -10,7 +10,7 @@ use hdf5_reader::storage::{Storage, StorageBuffer};
 use hdf5_reader::superblock::Superblock;
 
 use crate::error::Error;
-use crate::plugins::Unpack;
+use crate::plugins::Codecs;
 
 /// Bytes that several threads can read at any position.
 pub trait ReadAt: Debug + Send + Sync {
@@ -34,16 +34,16 @@ pub(crate) struct Metadata {
     pub(crate) base: u64,
     pub(crate) offset_size: u8,
     pub(crate) length_size: u8,
-    pub(crate) unpack: Option<Unpack>,
+    pub(crate) codecs: Option<Codecs>,
 }
 
 impl Metadata {
     /// Reads the superblock. Returns the metadata, and the address of the root group.
     pub(crate) fn new(
         bytes: Arc<dyn ReadAt>,
-        unpack: Option<Unpack>,
+        codecs: Option<Codecs>,
     ) -> Result<(Metadata, u64), Error> {
-        let whole = Metadata { bytes, base: 0, offset_size: 8, length_size: 8, unpack };
+        let whole = Metadata { bytes, base: 0, offset_size: 8, length_size: 8, codecs };
         let superblock = Superblock::parse_from_storage(&whole)?;
         let root = superblock.root_object_header_address()?;
         let Superblock { base_address: base, offset_size, length_size, .. } = superblock;

@@ -1,6 +1,8 @@
-//! Undoes the filters that the HDF5 library loads as plugins.
+//! Undoes the filters that the HDF5 library loads as plugins, by the codecs of another crate.
 //!
 //! Sources: `H5Zlz4.c` of the HDF Group's plugins, and `bshuf_h5filter.c` of bitshuffle.
+
+use std::io;
 
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 
@@ -33,10 +35,20 @@ pub enum Compression {
     Zstd,
 }
 
-/// Decodes compressed data to at most the given number of bytes.
-///
-/// It must return an error, before it allocates more memory, if there are more bytes.
-pub type Unpack = fn(Compression, &[u8], usize) -> Result<Vec<u8>, String>;
+/// The codecs of another crate.
+#[derive(Clone, Copy, Debug)]
+pub struct Codecs {
+    /// Decodes compressed data to at most the given number of bytes.
+    ///
+    /// It must return an error, before it allocates more memory, if there are more bytes.
+    pub unpack: Unpack,
+    /// Decodes a zlib stream to at most the given number of bytes; `None` if there are more, or the data is damaged.
+    pub inflate: fn(&[u8], usize) -> Option<Vec<u8>>,
+    /// Encodes a zlib stream at a level of 0 to 9.
+    pub deflate: fn(&[u8], u8) -> io::Result<Vec<u8>>,
+}
+
+pub(crate) type Unpack = fn(Compression, &[u8], usize) -> Result<Vec<u8>, String>;
 
 /// The parameters of bitshuffle.
 struct Bitshuffle {

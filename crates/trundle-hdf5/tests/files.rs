@@ -630,7 +630,7 @@ fn new_chunks_are_found_by_trees_of_every_depth() {
             ..NewDataset::default()
         };
         let new = NewFile::of(vec![dataset], &BTreeMap::new(), false).unwrap();
-        let (mut file, coder) = (new.metadata, ChunkCoder::new(filters, 2, bytes).unwrap());
+        let (mut file, coder) = (new.metadata, ChunkCoder::new(filters, 2, bytes, None).unwrap());
         let counts: Vec<u64> =
             sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect();
         let index_of = |mut number: u64| {

@@ -28,6 +28,8 @@ use zarrs::metadata::v2::MetadataV2;
 use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion, impl_extension_aliases};
 use zstd::zstd_safe::WriteBuf;
 
+use crate::deflate::{gzip_decoded, gzip_encoded, zlib_decoded, zlib_encoded};
+
 #[derive(Debug)]
 struct Bounded {
     /// The codec of zarrs; `None` for formats that zarrs lacks.
@@ -93,6 +95,7 @@ impl CompressionFormat {
             reader.take(most.saturating_add(1)).read_to_end(&mut unpacked)?;
             if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(unpacked) }
         };
+        let most_in_memory = usize::try_from(most).unwrap_or(usize::MAX);
         match self {
             // Decode in one call: a streaming decoder keeps a window of up to 128 MiB.
             CompressionFormat::Zstd => {
@@ -100,8 +103,11 @@ impl CompressionFormat {
                 unpack_zstd(encoded, most, &mut unpacked)?;
                 Ok(unpacked)
             }
-            CompressionFormat::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
-            CompressionFormat::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
+            // flate2 takes longer, but it finds the mistake in damaged data, and decodes several members.
+            CompressionFormat::Gzip => gzip_decoded(encoded, most_in_memory)
+                .map_or_else(|| read(&mut flate2::read::MultiGzDecoder::new(encoded)), Ok),
+            CompressionFormat::Zlib => zlib_decoded(encoded, most_in_memory)
+                .map_or_else(|| read(&mut flate2::read::ZlibDecoder::new(encoded)), Ok),
             CompressionFormat::Bz2 => read(&mut bzip2::read::MultiBzDecoder::new(encoded)),
             CompressionFormat::Blosc => {
                 let too_short = || CodecError::Other("is too short for Blosc".to_owned());
@@ -170,6 +176,13 @@ impl CompressionFormat {
             }
         }
     }
+}
+
+/// Returns the level of gzip or zlib.
+fn level_of(codec: &dyn BytesToBytesCodecTraits) -> Option<u8> {
+    let options = CodecMetadataOptions::default();
+    let configuration = codec.configuration(ZarrVersion::V3, &options)?;
+    u8::try_from(configuration.get("level")?.as_u64()?).ok()
 }
 
 /// The start of the error message for data that decodes to too many bytes.
@@ -274,7 +287,16 @@ impl BytesToBytesCodecTraits for Bounded {
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let only_read = || CodecError::Other(format!("{:?} is only read", self.kind));
-        self.inner.as_ref().ok_or_else(only_read)?.encode(decoded, options)
+        let inner = self.inner.as_ref().ok_or_else(only_read)?;
+        let encode = match self.kind {
+            CompressionFormat::Gzip => gzip_encoded,
+            CompressionFormat::Zlib => zlib_encoded,
+            _ => return inner.encode(decoded, options),
+        };
+        match level_of(&**inner) {
+            Some(level) => Ok(Cow::Owned(encode(&decoded, level)?)),
+            None => inner.encode(decoded, options),
+        }
     }
 
     fn decode<'a>(
@@ -380,5 +402,49 @@ inventory::submit! { CodecPluginV2::new::<PackedBits>() }
 impl CodecTraitsV2 for PackedBits {
     fn create(_: &MetadataV2) -> Result<Codec, PluginCreateError> {
         Ok(bounded(None, CompressionFormat::PackedBits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_and_zlib_are_decoded_or_refused() {
+        let bytes: Vec<u8> = (0..1000).map(|at| (at * at / 7 % 251) as u8).collect();
+        let changed = |encoded: &[u8], at: usize| {
+            let mut changed = encoded.to_vec();
+            changed[at] ^= 1;
+            changed
+        };
+        for (format, encode, sum) in [
+            (CompressionFormat::Gzip, gzip_encoded as fn(&[u8], u8) -> _, 8),
+            (CompressionFormat::Zlib, zlib_encoded, 4),
+        ] {
+            let encoded = encode(&bytes, 6).unwrap();
+            let unpack = |encoded: &[u8], most: usize| format.unpack(encoded, most);
+            assert!(unpack(&encoded, 1000).is_ok_and(|unpacked| unpacked == bytes));
+            assert!(unpack(&encoded, 5000).is_ok_and(|unpacked| unpacked == bytes));
+            let too_many =
+                |most: usize| format!("decodes to more than the {most} bytes of a chunk");
+            assert_eq!(unpack(&encoded, 999), Err(too_many(999)), "{format:?}");
+            assert_eq!(unpack(&encoded, 0), Err(too_many(0)), "{format:?}");
+            for cut in [0, 1, 9, encoded.len() / 2, encoded.len() - 1] {
+                assert!(unpack(&encoded[..cut], 1000).is_err(), "{format:?}: {cut} bytes");
+            }
+            let error = unpack(&changed(&encoded, encoded.len() - sum), 1000).unwrap_err();
+            assert!(error.contains("corrupt"), "{format:?}: {error}");
+            assert!(unpack(&changed(&encoded, 0), 1000).is_err(), "{format:?}");
+            let after = unpack(&[&encoded[..], &[0; 9]].concat(), 1000);
+            assert_eq!(after.is_ok(), matches!(format, CompressionFormat::Zlib), "{after:?}");
+        }
+        let parts = [&bytes[..300], &bytes[300..], &[]].map(|part| gzip_encoded(part, 6).unwrap());
+        let gzip = CompressionFormat::Gzip;
+        assert!(gzip.unpack(&parts.concat(), 1000).is_ok_and(|unpacked| unpacked == bytes));
+        assert!(gzip.unpack(&parts.concat(), 999).is_err());
+        let twice = parts[0].repeat(2);
+        assert!(gzip.unpack(&twice, 600).is_ok_and(|unpacked| unpacked == bytes[..300].repeat(2)));
+        let error = gzip.unpack(&twice, 300).unwrap_err();
+        assert!(error.contains(TOO_MANY), "{error}");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! This is the only crate that uses [`zarrs`], which handles metadata, codecs and shards. This crate adds a search for
 //! all arrays of a store that ignores consolidated metadata, reads limited to the size that a chunk can have, and
-//! codecs that refuse data claiming to decode to more (`bounded.rs`).
+//! codecs that refuse data claiming to decode to more (`bounded.rs`). It decodes and encodes deflate by libdeflate, also
+//! for HDF5 and TIFF (`deflate.rs`).
 //!
 //! Source: the Zarr specifications of versions 2 and 3.
 //!
@@ -26,6 +27,7 @@ mod array;
 mod bounded;
 mod cached;
 mod cores;
+mod deflate;
 mod error;
 mod filters;
 mod folder;
@@ -47,6 +49,7 @@ mod zstd_encoders;
 pub use array::ZarrArray;
 pub use bounded::CompressionFormat;
 pub use cores::use_cores;
+pub use deflate::{zlib_decoded, zlib_decoded_into, zlib_encoded};
 pub use error::Error;
 pub use folder::Folder;
 pub use metadata::Attributes;

@@ -13,6 +13,7 @@ use trundle_hdf5::{
     superblock, write_chunk_index,
 };
 
+use super::CODECS;
 use super::codecs::filters;
 use super::texts::{FileTexts, check_nul};
 use crate::chunked::{
@@ -104,7 +105,7 @@ impl Dataset {
     ) -> Result<Dataset, Problem> {
         let width = if tensor.holds_texts { ELEMENT_BYTES } else { tensor.width };
         let filters = filters(tensor.codecs(), width).map_err(Problem::Unsupported)?;
-        let coder = ChunkCoder::new(&filters, width, chunk_bytes(&tensor.chunk, width))?;
+        let coder = ChunkCoder::new(&filters, width, chunk_bytes(&tensor.chunk, width), CODECS)?;
         Ok(Dataset {
             appended: Arc::clone(appended),
             coder,

@@ -268,6 +268,11 @@ fn every_compression_and_predictor_is_decoded() {
     let packed = [&[252, 9][..], &[100], &(1..=7).collect::<Vec<u8>>()].concat();
     let file = LITTLE.file(&packed, &[with(page(8), &others)]);
     check_one(file, &[3, 2], "y x", &[9, 9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7]);
+    // More bytes than the strip has, and bytes after the end of the stream.
+    for encoded in [deflated(&[&data[..], &[1, 2]].concat()), [deflated(&data), vec![7]].concat()] {
+        let others = [(259, Short(vec![8])), (279, Long(vec![encoded.len() as u64]))];
+        check_one(LITTLE.file(&encoded, &[with(page(8), &others)]), &[3, 2], "y x", &data);
+    }
     for kind in [LITTLE, BIG] {
         // Differences from the previous column.
         let stored = deflated(&kind.elements(&[1000, 300, 5, 65_535, 7, 0], 2));
