@@ -19,7 +19,7 @@ SYSTEM = {
     "linux-musl": r"libc\.so",
     "windows": r"(?i)(api-ms-win-[\w-]+|kernel32|ntdll|ws2_32|userenv|bcrypt|bcryptprimitives|advapi32|dbghelp|crypt32|secur32"
     r"|msvcrt|user32|shell32|ole32|oleaut32|python3)\.dll",
-    "apple": r"/usr/lib/lib(System\.B|iconv\.2|objc\.A)\.dylib|/System/Library/Frameworks/\w+\.framework/.*",
+    "apple": r"/usr/lib/lib(System\.B|charset\.1|iconv\.2|objc\.A)\.dylib|/System/Library/Frameworks/\w+\.framework/.*",
 }
 
 
