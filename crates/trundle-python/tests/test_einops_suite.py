@@ -81,7 +81,7 @@ LEFT_OUT = {
 }
 
 
-def tests_of_einops():
+def einops_tests():
     for name in MODULES:
         module = importlib.import_module(f"einops.tests.test_{name}")
         for member, function in inspect.getmembers(module, inspect.isfunction):
@@ -89,7 +89,7 @@ def tests_of_einops():
                 yield f"{name}.{member}", function
 
 
-RUN = {name: function for name, function in tests_of_einops() if name not in LEFT_OUT}
+RUN = {name: function for name, function in einops_tests() if name not in LEFT_OUT}
 
 
 def eager(function):
