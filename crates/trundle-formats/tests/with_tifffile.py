@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes random TIFF files with tifffile, moves their tensors with random chains, and compares all elements with numpy.
-Shapes and axis names are compared with those of tifffile.
+tifffile must give the same shapes and axis names.
 
     with_tifffile.py TRUNDLE [--count 300] [--seed 1]
 

@@ -2,8 +2,9 @@
 //!
 //! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
 //! and attributes, and undoes most filters. The caller may pass decoders for the filters of plugins, and faster
-//! functions for deflate ([`Codecs`]). This crate itself reads the messages of object headers (`header.rs` and the modules next to it), so that a dataset that
-//! is not understood hides no others, and no bit of a type or layout is ignored.
+//! functions for deflate ([`Codecs`]). This crate itself reads the messages of object headers (`header.rs` and the
+//! modules next to it), so that a dataset that is not understood hides no others, and no bit of a type or layout is
+//! ignored.
 //!
 //! Contiguous data is read directly from the file. The positions of chunks are known, so threads can read and decode
 //! them in parallel.

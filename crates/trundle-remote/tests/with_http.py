@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Test files and Zarr stores on HTTP servers, most of which are faulty.
+"""Test files and Zarr stores on good and faulty HTTP servers.
 
     pip install zarr==3.1.6 safetensors h5py
     crates/trundle-remote/tests/with_http.py target/release/trundle --count 40
 
-The first component of a path selects the behaviour of the server. Results are compared with those from local files.
+The first component of a path selects the behaviour of the server. Results are compared with results from local files.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
     requests = 0
     # The number of requests that used this server as a proxy.
     proxied = 0
-    # The number of endless answers that a client read to the end of what the server sends.
+    # The number of endless answers that a client did not stop reading.
     endless = 0
     changes_after = 0
     # The target of redirects.
@@ -217,7 +217,7 @@ def files(served):
 
 
 def formats(workdir, served, rng, count):
-    """Convert files of all formats from each server, and compare the outputs with those from local files."""
+    """Convert files of all formats from each server, and compare the outputs with outputs from local files."""
     cases = [(*file, behaviour) for file in files(served) for behaviour in GOOD]
     for name, options, behaviour in cases if count >= len(cases) else rng.sample(cases, count):
         local, remote = workdir.folder / "local.safetensors", workdir.folder / "remote.safetensors"

@@ -35,6 +35,8 @@ struct Bounded {
     /// The codec of zarrs; `None` for formats that zarrs lacks.
     inner: Option<Arc<dyn BytesToBytesCodecTraits>>,
     kind: CompressionFormat,
+    /// The level, if the codec has one.
+    level: Option<u8>,
 }
 
 /// A format of compressed data.
@@ -178,13 +180,6 @@ impl CompressionFormat {
     }
 }
 
-/// Returns the level of gzip or zlib.
-fn level_of(codec: &dyn BytesToBytesCodecTraits) -> Option<u8> {
-    let options = CodecMetadataOptions::default();
-    let configuration = codec.configuration(ZarrVersion::V3, &options)?;
-    u8::try_from(configuration.get("level")?.as_u64()?).ok()
-}
-
 /// The start of the error message for data that decodes to too many bytes.
 pub(crate) const TOO_MANY: &str = "decodes to more than";
 
@@ -288,14 +283,10 @@ impl BytesToBytesCodecTraits for Bounded {
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let only_read = || CodecError::Other(format!("{:?} is only read", self.kind));
         let inner = self.inner.as_ref().ok_or_else(only_read)?;
-        let encode = match self.kind {
-            CompressionFormat::Gzip => gzip_encoded,
-            CompressionFormat::Zlib => zlib_encoded,
-            _ => return inner.encode(decoded, options),
-        };
-        match level_of(&**inner) {
-            Some(level) => Ok(Cow::Owned(encode(&decoded, level)?)),
-            None => inner.encode(decoded, options),
+        match (self.kind, self.level) {
+            (CompressionFormat::Gzip, Some(level)) => Ok(gzip_encoded(&decoded, level)?.into()),
+            (CompressionFormat::Zlib, Some(level)) => Ok(zlib_encoded(&decoded, level)?.into()),
+            _ => inner.encode(decoded, options),
         }
     }
 
@@ -352,7 +343,12 @@ pub(crate) fn register() {
 }
 
 fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: CompressionFormat) -> Codec {
-    Codec::BytesToBytes(Arc::new(Bounded { inner, kind }))
+    let level = inner.as_ref().and_then(|codec| {
+        let options = CodecMetadataOptions::default();
+        let configuration = codec.configuration(ZarrVersion::V3, &options)?;
+        u8::try_from(configuration.get("level")?.as_u64()?).ok()
+    });
+    Codec::BytesToBytes(Arc::new(Bounded { inner, kind, level }))
 }
 
 /// The name under which zarrs finds [`CompressionFormat::Lz4`] when it converts metadata of version 2.

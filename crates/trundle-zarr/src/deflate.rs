@@ -1,6 +1,6 @@
 //! Decodes and encodes whole buffers of zlib and gzip by libdeflate, in two thirds of flate2's time.
 //!
-//! libdeflate does not say what is wrong with data, and its Rust interface does not say where a stream ends. So the
+//! libdeflate does not describe mistakes in data, and its Rust interface does not say where a stream ends. So the
 //! decoders here return `None` for some data, and the caller decodes it by flate2.
 
 use std::cell::Cell;

@@ -32,7 +32,7 @@ V3_CODECS = [
 
 
 def elements(rng, dtype, shape):
-    """Return a random array, in which the fill value 0 is frequent. Objects are strings of variable length."""
+    """Return a random array with many elements that equal the fill value 0. Objects are strings of variable length."""
     many = rng.integers(0, 4 if rng.random() < 0.3 else 200, shape)
     if dtype == "O":
         return np.frompyfunc(lambda number: "é" * (number % 50) + str(number) if number % 3 else "", 1, 1)(many)
@@ -173,7 +173,7 @@ def one_case(program, folder, seed):
         zarr.consolidate_metadata(expected, zarr_format=version)
     where = ["--region", f"time={begin}:{begin + added}"] if is_region else ["--append", "time"]
     label = f"seed {seed}: {where} of {sizes}"
-    # xarray takes the fill value of version 2 as a mask, and that of version 3 not.
+    # xarray takes the fill value as a mask in version 2, and not in version 3.
     arguments = ["convert", source, "-o", target, *where, "--quiet", "--ignore-attrs", "_FillValue"]
     if rng.random() < 0.5:
         arguments += ["--verify"]

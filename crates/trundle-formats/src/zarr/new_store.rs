@@ -45,7 +45,7 @@ struct Array {
 #[derive(Debug)]
 struct Part {
     place: Place,
-    /// The array as it is in the store; `None` if it cannot be decoded.
+    /// The array in the store; `None` if it cannot be decoded.
     existing: Option<Box<dyn ChunkedArray>>,
     sizes: Vec<usize>,
 }
@@ -58,7 +58,7 @@ enum Writer {
     OfTexts(Arc<ZarrTexts>),
     /// Only copies encoded chunks.
     Copying(Box<UndecodedArray>),
-    /// Writes nothing, because the chunks are compared with those of an existing array. If the array cannot be decoded,
+    /// Writes nothing, because the chunks are compared with an existing array. If the array cannot be decoded,
     /// reads its encoded chunks.
     Comparing(Option<Box<UndecodedArray>>),
 }
@@ -219,7 +219,7 @@ fn fill_text(tensor: &ChunkedTensor) -> io::Result<String> {
 /// Returns the metadata of a store that an addition changes.
 ///
 /// # Errors
-/// If the metadata is not as it was when the work was planned.
+/// If the metadata has changed since the work was planned.
 fn changed(
     objects: &dyn ObjectStore,
     folder: Option<&Path>,
