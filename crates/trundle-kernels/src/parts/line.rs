@@ -143,7 +143,7 @@ impl<V: Vector> Line<V> {
         }
     }
 
-    /// Writes the first `bytes` bytes, at most [`LINE`], by ordinary stores.
+    /// Writes the first `bytes` bytes, at most [`LINE`], by ordinary stores. Parts after these bytes need not be written.
     ///
     /// # Safety
     /// `dst` is valid for writes of `bytes` bytes.
@@ -151,13 +151,12 @@ impl<V: Vector> Line<V> {
     pub(crate) unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
         for part in 0..Self::PARTS {
             let at = part * V::BYTES;
-            // SAFETY: the caller guarantees that the bytes are valid.
+            // SAFETY: the caller guarantees that the bytes are valid, and that their parts are written.
             unsafe {
-                let vector = self.0[part].assume_init();
                 if at + V::BYTES <= bytes {
-                    vector.store(dst.add(at));
+                    self.0[part].assume_init().store(dst.add(at));
                 } else if at < bytes {
-                    vector.store_first(dst.add(at), bytes - at);
+                    self.0[part].assume_init().store_first(dst.add(at), bytes - at);
                 }
             }
         }

@@ -10,8 +10,24 @@ pub(crate) struct Avx2(__m256i);
 
 token!(Avx2, "avx2");
 
-/// Indices of a byte shuffle: 16 of them, from position n on, move a lane n bytes to the front.
-const LATER: [u8; 32] = each!(index in 32 => if index < 16 { index as u8 } else { 0x80 });
+/// Indices of a byte shuffle: 16 of them, from position 16 + n on, move a lane n bytes to the front, and from 16 - n on
+/// to the back. The other bytes become zero.
+const SHIFTS: [u8; 48] = each!(index in 48 => match index {
+    16..32 => index as u8 - 16,
+    _ => 0x80,
+});
+
+/// Moves a lane `bytes` bytes to the front, or to the back if negative.
+///
+/// # Safety
+/// The machine has AVX2, and `bytes` is from -16 to 16.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn shifted(lane: __m128i, bytes: isize) -> __m128i {
+    // SAFETY: the window of 16 indices lies within the table.
+    let indices = unsafe { _mm_loadu_si128(SHIFTS.as_ptr().offset(16 + bytes).cast()) };
+    _mm_shuffle_epi8(lane, indices)
+}
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
@@ -35,16 +51,14 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn load_first(_: Token<Self>, src: *const u8, bytes: usize) -> Self {
         // SAFETY: the token proves AVX2. Each arm reads the first and the last of `bytes` bytes, which the caller
-        // guarantees to be valid. The window of 16 indices begins at one of the first 17 bytes of `LATER`.
+        // guarantees to be valid, and shifts by at most 16 bytes.
         Avx2(unsafe {
             // The last `$half` bytes, without bytes that are among the first `$half` bytes. Not a closure: the compiler
             // would not compile it with the instructions of the set.
             macro_rules! rest {
-                ($load:ident, $half:literal) => {{
-                    let last = $load(src.add(bytes - $half).cast());
-                    let indices = LATER.as_ptr().add(2 * $half - bytes);
-                    _mm_shuffle_epi8(last, _mm_loadu_si128(indices.cast()))
-                }};
+                ($load:ident, $half:literal) => {
+                    shifted($load(src.add(bytes - $half).cast()), 2 * $half - bytes.cast_signed())
+                };
             }
             let first = match bytes {
                 16.. => {
@@ -65,6 +79,38 @@ impl Vector for Avx2 {
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid.
         unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
+    }
+
+    /// In registers: a load of the last bytes would wait for a store of the vector on the stack.
+    #[inline(always)]
+    unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
+        // SAFETY: the vector proves AVX2. Each arm writes the first and the last of `bytes` bytes, which the caller
+        // guarantees to be valid, and shifts by at most 16 bytes.
+        unsafe {
+            let low = _mm256_castsi256_si128(self.0);
+            macro_rules! ends {
+                ($store:ident, $half:literal) => {{
+                    let last = bytes - $half;
+                    $store(dst.cast(), low);
+                    $store(dst.add(last).cast(), shifted(low, last.cast_signed()));
+                }};
+            }
+            match bytes {
+                16.. => {
+                    let last = bytes - 16;
+                    let high =
+                        shifted(_mm256_extracti128_si256::<1>(self.0), last.cast_signed() - 16);
+                    let end = _mm_or_si128(shifted(low, last.cast_signed()), high);
+                    _mm_storeu_si128(dst.cast(), low);
+                    _mm_storeu_si128(dst.add(last).cast(), end);
+                }
+                8.. => ends!(_mm_storeu_si64, 8),
+                4.. => ends!(_mm_storeu_si32, 4),
+                2.. => ends!(_mm_storeu_si16, 2),
+                1 => dst.write(_mm_extract_epi8::<0>(low) as u8),
+                _ => {}
+            }
+        }
     }
 
     #[inline(always)]

@@ -117,14 +117,40 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
             let src = tile.src.wrapping_add(row * W).wrapping_offset(next_col.offset);
             for (index, dst) in dsts[..rows].iter().enumerate() {
                 let (src, dst) = (src.wrapping_add(index * W), dst.wrapping_add(col * W));
-                for at in 0..count {
-                    let src = src.wrapping_offset(at.cast_signed() * tile.cols.src_stride);
-                    // SAFETY: the element belongs to the tile. The columns do not jump before the last of these.
-                    unsafe { copy::<W>(src, dst.wrapping_add(at * W)) };
-                }
+                // SAFETY: the elements belong to the tile. The columns do not jump before the last of these.
+                unsafe { contiguous::<W>(src, tile.cols.src_stride, dst, count) };
             }
             next_col.skip(count);
             col += count;
+        }
+    }
+}
+
+/// Copies `count` elements that are `stride` bytes apart to contiguous elements.
+///
+/// # Safety
+/// The elements are valid for reads in the source and for writes in the destination.
+#[inline(always)]
+unsafe fn contiguous<const W: usize>(
+    mut src: *const u8,
+    stride: isize,
+    mut dst: *mut u8,
+    count: usize,
+) {
+    const UNROLLED: usize = 4;
+    // SAFETY: the caller guarantees that the elements are valid.
+    unsafe {
+        for _ in 0..count / UNROLLED {
+            for at in 0..UNROLLED {
+                copy::<W>(src.wrapping_offset(at.cast_signed() * stride), dst.wrapping_add(at * W));
+            }
+            src = src.wrapping_offset(UNROLLED.cast_signed() * stride);
+            dst = dst.wrapping_add(UNROLLED * W);
+        }
+        for _ in 0..count % UNROLLED {
+            copy::<W>(src, dst);
+            src = src.wrapping_offset(stride);
+            dst = dst.wrapping_add(W);
         }
     }
 }
@@ -166,7 +192,7 @@ impl<V: Vector> Group<'_, V> {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
         // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
-            micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
+            self.micro_tile_lines::<W>(row, count, &mut lines);
             if count == V::BYTES / W {
                 // With a constant number, the lines stay in registers.
                 self.put(&lines, V::BYTES / W, V::BYTES / W);
@@ -185,7 +211,7 @@ impl<V: Vector> Group<'_, V> {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
         // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
-            lane_lines::<V, W>(self.token, self.cols, row, &mut lines);
+            self.lane_lines::<W>(row, &mut lines);
             self.put(&lines, LANE / W, LANE / W);
         }
     }
@@ -202,62 +228,60 @@ impl<V: Vector> Group<'_, V> {
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
         }
     }
-}
 
-/// Makes the lines of `count` rows, at most as many as a vector has elements.
-///
-/// # Safety
-/// The rows are valid in all columns.
-#[inline(always)]
-unsafe fn micro_tile_lines<V: Vector, const W: usize>(
-    token: Token<V>,
-    cols: &Cols,
-    row: usize,
-    count: usize,
-    lines: &mut [MaybeUninit<V>; MOST_VECTORS],
-) {
-    let side = V::BYTES / W;
-    for micro_tile in 0..LINE / V::BYTES {
-        let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
-        for (vector, col) in vectors.iter_mut().zip(&cols[micro_tile * side..]) {
-            let src = col.wrapping_add(row * W);
-            // SAFETY: the caller guarantees that the bytes are valid.
-            vector.write(unsafe {
-                if count == side {
-                    V::load(token, src)
-                } else {
-                    V::load_first(token, src, count * W)
-                }
-            });
-        }
-        // SAFETY: all vectors are written.
-        transpose_micro_tile::<V, W>(unsafe { written(vectors) });
-    }
-}
-
-/// Makes the lines of as many rows as a lane has elements. Each lane of a vector has its own column.
-///
-/// # Safety
-/// As [`micro_tile_lines`].
-#[inline(always)]
-unsafe fn lane_lines<V: Vector, const W: usize>(
-    token: Token<V>,
-    cols: &Cols,
-    row: usize,
-    lines: &mut [MaybeUninit<V>; MOST_VECTORS],
-) {
-    let (each, lanes) = (LANE / W, V::BYTES / LANE);
-    for part in 0..LINE / V::BYTES {
-        let vectors = &mut lines[part * each..(part + 1) * each];
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            let mut srcs = [cols[part * lanes * each]; LINE / LANE];
-            for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
-                *src = cols[(part * lanes + lane) * each + i].wrapping_add(row * W);
+    /// Makes the lines of `count` rows, at most as many as a vector has elements.
+    ///
+    /// # Safety
+    /// The rows are valid in all columns.
+    #[inline(always)]
+    unsafe fn micro_tile_lines<const W: usize>(
+        &self,
+        row: usize,
+        count: usize,
+        lines: &mut [MaybeUninit<V>; MOST_VECTORS],
+    ) {
+        let side = V::BYTES / W;
+        for part in (0..LINE / V::BYTES).take_while(|part| part * V::BYTES < self.bytes) {
+            let vectors = &mut lines[part * side..(part + 1) * side];
+            for (vector, col) in vectors.iter_mut().zip(&self.cols[part * side..]) {
+                let src = col.wrapping_add(row * W);
+                // SAFETY: the caller guarantees that the bytes are valid.
+                vector.write(unsafe {
+                    if count == side {
+                        V::load(self.token, src)
+                    } else {
+                        V::load_first(self.token, src, count * W)
+                    }
+                });
             }
-            // SAFETY: the caller guarantees that the bytes are valid.
-            vector.write(unsafe { V::load_lanes(token, &srcs) });
+            // SAFETY: all vectors are written.
+            transpose_micro_tile::<V, W>(unsafe { written(vectors) });
         }
-        // SAFETY: all vectors are written.
-        transpose_within_lanes::<V, W>(unsafe { written(vectors) });
+    }
+
+    /// Makes the lines of as many rows as a lane has elements. Each lane of a vector has its own column.
+    ///
+    /// # Safety
+    /// As [`Group::micro_tile_lines`].
+    #[inline(always)]
+    unsafe fn lane_lines<const W: usize>(
+        &self,
+        row: usize,
+        lines: &mut [MaybeUninit<V>; MOST_VECTORS],
+    ) {
+        let (each, lanes) = (LANE / W, V::BYTES / LANE);
+        for part in (0..LINE / V::BYTES).take_while(|part| part * V::BYTES < self.bytes) {
+            let vectors = &mut lines[part * each..(part + 1) * each];
+            for (i, vector) in vectors.iter_mut().enumerate() {
+                let mut srcs = [self.cols[part * lanes * each]; LINE / LANE];
+                for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
+                    *src = self.cols[(part * lanes + lane) * each + i].wrapping_add(row * W);
+                }
+                // SAFETY: the caller guarantees that the bytes are valid.
+                vector.write(unsafe { V::load_lanes(self.token, &srcs) });
+            }
+            // SAFETY: all vectors are written.
+            transpose_within_lanes::<V, W>(unsafe { written(vectors) });
+        }
     }
 }
