@@ -6,6 +6,8 @@
 //! position within a group at which the vector begins. The number of phases is the size of a group without the factors
 //! of two that it shares with the size of a vector.
 
+use core::mem::MaybeUninit;
+
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, StoreKind};
 
@@ -45,8 +47,8 @@ struct Phase {
 pub(crate) struct Windows {
     group: usize,
     step: isize,
-    /// The phases in the order of the destination, from the start of a group on.
-    phases: [Phase; MOST_PHASES],
+    /// The phases in the order of the destination, from the start of a group on. The first `count` are written.
+    phases: [MaybeUninit<Phase>; MOST_PHASES],
     count: usize,
     /// For each byte of a group, the index of the phase that begins there, or 255.
     of_byte: [u8; MOST_PHASES],
@@ -58,34 +60,32 @@ impl Windows {
     #[inline(always)]
     pub(crate) fn new<V: Vector>(group: usize, step: isize, width: usize, rises: bool) -> Windows {
         let width = small(width);
-        Windows::of::<V>(group, step, |byte| {
+        // The position in the source group of each byte of a destination group.
+        let mut within = [0; MOST_GROUP_BYTES];
+        for (byte, within) in (0..).zip(&mut within) {
             let element = divided(byte, width) * width;
-            if rises { byte } else { byte - 2 * element }
-        })
-    }
-
-    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. `source_of` maps a byte of
-    /// a destination group to its position in the source group.
-    #[inline(always)]
-    fn of<V: Vector>(group: usize, step: isize, source_of: impl Fn(i32) -> i32) -> Windows {
+            *within = if rises { byte } else { byte - 2 * element };
+        }
         let mut windows = Windows {
             group,
             step,
-            phases: [Phase { window: [0; 2], indices: [0; LINE] }; MOST_PHASES],
-            count: group >> group.trailing_zeros().min(V::BYTES.trailing_zeros()),
+            phases: [MaybeUninit::uninit(); MOST_PHASES],
+            count: phases(V::BYTES, group),
             of_byte: [u8::MAX; MOST_PHASES],
         };
-        let (group, step) = (small(group), step as i32);
         for index in 0..windows.count {
-            let begin = index * V::BYTES % windows.group;
+            let (before, begin) = (index * V::BYTES / group, index * V::BYTES % group);
             windows.of_byte[begin] = index as u8;
-            let before = small(index * V::BYTES / windows.group);
+            let (mut src, mut byte) = (small(before) * step as i32, begin);
             let mut from = [0; LINE];
-            for (byte, from) in (small(begin)..).zip(&mut from) {
-                let groups = divided(byte, group);
-                *from = (before + groups) * step + source_of(byte - groups * group);
+            for from in &mut from[..V::BYTES] {
+                *from = src + within[byte];
+                byte += 1;
+                if byte == group {
+                    (src, byte) = (src + step as i32, 0);
+                }
             }
-            windows.phases[index] = Phase::new::<V>(&from);
+            windows.phases[index].write(Phase::new::<V>(&from));
         }
         windows
     }
@@ -111,12 +111,17 @@ impl Windows {
             src.wrapping_offset(at / self.group.cast_signed() * self.step)
         };
         let ahead = (V::BYTES * self.count / self.group).cast_signed() * self.step;
-        // SAFETY: the windows of vectors within the run contain only bytes of the run's groups, or between them.
+        // SAFETY: the windows of vectors within the run contain only bytes of the run's groups, or between them. Indices
+        // of phases are less than their number.
         unsafe {
             for at in (0..head).step_by(V::BYTES) {
                 let index = at / V::BYTES % self.count;
                 let vector: V = self.shuffled(token, phases_src(at, index), index);
-                store_part(vector, 0..V::BYTES.min(head - at), dst.add(at));
+                if streamed {
+                    store_part(vector, 0..V::BYTES.min(head - at), dst.add(at));
+                } else {
+                    vector.store(dst.add(at));
+                }
             }
             let whole = (bytes - head) / V::BYTES;
             // The source is read in ascending order, which the hardware prefetcher predicts best.
@@ -150,7 +155,12 @@ impl Windows {
             // A vector that ends with the run has the last phase.
             let (end, last) = (bytes - V::BYTES, self.count - 1);
             let vector: V = self.shuffled(token, phases_src(end, last), last);
-            store_part(vector, at - end..V::BYTES, dst.add(at));
+            if streamed {
+                store_part(vector, at - end..V::BYTES, dst.add(at));
+            } else {
+                // Its first bytes are written again, with the same values.
+                vector.store(dst.add(end));
+            }
         }
     }
 
@@ -169,12 +179,13 @@ impl Windows {
     /// Returns a vector of phase `index`, with window positions relative to `src`.
     ///
     /// # Safety
-    /// The window is valid for reads.
+    /// `index` is less than `count`, and the window is valid for reads.
     #[inline(always)]
     unsafe fn shuffled<V: Vector>(&self, token: Token<V>, src: *const u8, index: usize) -> V {
-        let Phase { window: [first, last], indices } = &self.phases[index];
-        // SAFETY: the caller guarantees that the window is valid. Indices count through both vectors.
+        // SAFETY: the caller guarantees that the phase is written and the window valid. Indices count through both
+        // vectors.
         unsafe {
+            let Phase { window: [first, last], indices } = self.phases[index].assume_init_ref();
             V::prefetch(src.wrapping_offset(*first + AHEAD_BYTES.cast_signed()));
             let (first, last) =
                 (V::load(token, src.offset(*first)), V::load(token, src.offset(*last)));
