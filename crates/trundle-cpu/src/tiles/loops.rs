@@ -193,10 +193,10 @@ impl Loops {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// Returns the loop that continues ascending `rows` in the source.
+    /// Returns the loop that continues `rows` in the source, once [`rising`] has reversed those that descend.
     pub(super) fn next_in_source(&self, rows: AffineLoop) -> Option<usize> {
-        let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
-        self.position(|each| rows.src_stride > 0 && each.src_stride == step)
+        let step = rows.len.saturating_mul(rows.src_stride.unsigned_abs());
+        self.position(|each| step > 0 && each.src_stride.unsigned_abs() == step)
     }
 
     /// Returns the first plain loop without lanes that satisfies `wanted`.
@@ -221,6 +221,9 @@ impl Loops {
 /// Reverses rows that descend in the source, because hardware prefetchers predict ascending addresses. Also returns the
 /// offsets of the new first row.
 pub(super) fn rising(rows: AffineLoop) -> (AffineLoop, (isize, isize)) {
+    if rows.src_stride >= 0 {
+        return (rows, (0, 0));
+    }
     let last = rows.len.cast_signed() - 1;
     let end = (last * rows.src_stride, last * rows.dst_stride);
     (AffineLoop { src_stride: -rows.src_stride, dst_stride: -rows.dst_stride, ..rows }, end)

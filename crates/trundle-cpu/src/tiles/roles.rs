@@ -148,8 +148,10 @@ impl Assigned {
             }
             _ => None,
         };
-        if jumps && rows.src_stride < 0 {
-            (rows, begin) = rising(rows);
+        if jumps {
+            let first;
+            (rows, first) = rising(rows);
+            begin = (begin.0 + first.0, begin.1 + first.1);
         }
         let (mut row_wrap, mut col_wrap) = (None, None);
         if wanted == Roles::Slabs {
@@ -158,7 +160,10 @@ impl Assigned {
             row_wrap = slabs.map(Picked::each);
         } else if jumps {
             let mut wrap_rows = |others: &mut Loops| {
-                row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
+                let Some(at) = others.next_in_source(rows) else { return };
+                let (wrap, first) = rising(others.remove(at).each());
+                row_wrap = Some(wrap);
+                begin = (begin.0 + first.0, begin.1 + first.1);
             };
             // A loop that continues both is used for the rows if they are fewer and less than a cache line, because a
             // micro-tile would be incomplete.
