@@ -98,7 +98,7 @@ fn time(case: &Case, sets: &[Simd]) -> Result<(Vec<f64>, &'static str)> {
     let map = case.op.index_map(&shape)?;
     let layout = |shape| Layout::row_major(shape, case.width);
     let (from, to) = (layout(map.in_shape())?, layout(map.out_shape())?);
-    let work = Move::new(&map, case.width, &from, &to, 1)?;
+    let work = Move::new(&map, case.width, &from, &to, 64)?;
     let planned = |simd: &Simd| {
         let machine = Machine { simd: *simd, threads: 1, ..Machine::detect().clone() };
         let cpu = Cpu::with_machine(machine);

@@ -79,9 +79,6 @@ pub struct Kernel {
     pub name: &'static str,
     /// The instruction set it needs.
     pub simd: Simd,
-    /// Whether only machines without a wider instruction set use the kernel. It then applies to more tiles than the
-    /// kernels of wider sets. On these tiles, it was not compared with other kernels.
-    is_alone: bool,
     /// Which loops of a block the kernel takes as rows and columns.
     pub roles: Roles,
     /// Whether the kernel can move tiles of this pattern, with vectors of this many bytes.
@@ -99,7 +96,7 @@ pub struct Kernel {
 impl Kernel {
     /// Returns whether a machine whose widest instruction set is `widest` uses the kernel.
     pub fn is_for(&self, widest: Simd) -> bool {
-        self.simd == widest || (self.simd < widest && !self.is_alone)
+        self.simd <= widest
     }
 
     /// Returns whether the kernel can move tiles of this pattern.
@@ -172,12 +169,6 @@ macro_rules! instance {
         instance!(Avx512 "avx512" "avx512f,avx512bw,avx512vl", $($row)*);
     };
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
-    (avx2_alone, $($row:tt)*) => {
-        mod shared { instance!(avx2, $($row)*); }
-
-        pub(in crate::catalogue) const KERNEL: crate::Kernel =
-            crate::Kernel { is_alone: true, ..shared::KERNEL };
-    };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
     (simd128, $($row:tt)*) => { instance!(Simd128 "simd128" "simd128", $($row)*); };
     (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
@@ -217,7 +208,6 @@ macro_rules! instance {
         pub(in crate::catalogue) const KERNEL: crate::Kernel = crate::Kernel {
             name: concat!($name, "-", $suffix),
             simd: crate::Simd::$set,
-            is_alone: false,
             roles: crate::Roles::$roles,
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
@@ -247,9 +237,9 @@ catalogue! {
         "neighbours stay neighbours: rows are copied as runs of bytes";
     "repeated": rows::repeated(Tile, Plain, Streaming) [avx512 avx2] [v16] [portable],
         "one element everywhere: rows are filled with it";
-    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [v16] [],
+    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [v16] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
-    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2_alone] [v16] [],
+    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [v16] [],
         "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
     "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],
         "tiles of few elements, one after another: element by element";

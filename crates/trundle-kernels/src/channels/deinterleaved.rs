@@ -23,20 +23,22 @@ const LEAST_PLANE_BYTES: usize = 4 * LINE;
 /// The same for elements of 4 and 8 bytes. A vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// The same for shuffles within lanes, in pixels.
+/// The same for shuffles within lanes, in pixels. Elements of 8 bytes, of which a lane has two, are moved one at a time
+/// if they are few.
 const LEAST_PIXELS: usize = 32;
 
 /// Applies if the elements of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
-    is_pixel(width, channels, vector_bytes)
+    let is_small = || small::applies(pattern, vector_bytes);
+    is_pixel(width, channels)
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.col_strides.0.unsigned_abs() == channels * width
         && pattern.col_strides.1 == width.cast_signed()
         && match is_within_lanes(vector_bytes) {
-            true => pixels >= LEAST_PIXELS,
-            false => pixels * width >= least && !small::applies(pattern, vector_bytes),
+            true => pixels >= LEAST_PIXELS && (width < 8 || !is_small()),
+            false => pixels * width >= least && !is_small(),
         }
 }
 

@@ -20,7 +20,7 @@ pub(super) const PLANES_AHEAD: usize = 2 << 10;
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     let least = if is_within_lanes(vector_bytes) { vector_bytes } else { LINE };
-    is_pixel(width, channels, vector_bytes)
+    is_pixel(width, channels)
         && pixels * width >= least
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.row_strides.1 == (channels * width).cast_signed()

@@ -72,13 +72,11 @@ pub(crate) fn moves_within_lanes(pattern: &Pattern, vector_bytes: usize) -> bool
             || interleaved::applies(pattern, vector_bytes))
 }
 
-/// Pixels are shuffled in registers if they have few channels and are smaller than a cache line. Shuffles within lanes
-/// also move pixels of a whole line.
-fn is_pixel(width: usize, channels: usize, vector_bytes: usize) -> bool {
-    let most = if is_within_lanes(vector_bytes) { LINE } else { LINE - 1 };
+/// Pixels are shuffled in registers if they have few channels and are smaller than a cache line.
+fn is_pixel(width: usize, channels: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8)
         && (2..=MOST_CHANNELS).contains(&channels)
-        && channels * width <= most
+        && channels * width < LINE
 }
 
 /// The shuffle indices, N - 1 for each of N vectors. The first two source vectors are shuffled, then the result with
