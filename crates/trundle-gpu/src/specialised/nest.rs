@@ -1,0 +1,234 @@
+//! The loops of a block, with positions of 32 bits.
+
+use std::ops::Range;
+
+use trundle_core::{Block, Cut, LengthTable, Loop, greatest_common_divisor};
+
+use super::body::{Body, Memory};
+use super::word::Word;
+use crate::loop_source::{LoopSource, src_begin};
+use crate::part::{BlockPart, cut_by_table, tables};
+use crate::whole_block::WholeBlock;
+
+/// Positions and numbers of vectors are below this limit, so that kernels count with signed numbers of 32 bits.
+const LIMIT: usize = (1 << 31) - 256;
+
+/// Lengths are at most this large, so that sums of two fit in 31 bits.
+const LONGEST: usize = 1 << 30;
+
+/// The loops of a block and its element. Positions count bytes from the multiples of 16 at or before both buffers.
+pub(super) struct Nest {
+    /// The size of an element.
+    pub(super) width: usize,
+    /// Without loops of one step, except a loop that a table cuts.
+    pub(super) block: Block,
+    pub(super) src_begin: isize,
+    pub(super) dst_begin: usize,
+    /// The number of outer loops, which go over rows. The others make up a row, contiguous in the destination.
+    pub(super) outer: usize,
+    /// The size of a row in bytes.
+    pub(super) row: usize,
+    /// The range of positions that is read.
+    pub(super) reads: Range<usize>,
+}
+
+impl Nest {
+    /// `src` and `dst` are the addresses of the buffers modulo 16.
+    ///
+    /// Returns `None` if elements are packed, an index table determines the source, or a number has more than 31 bits.
+    pub(super) fn of(whole: &WholeBlock, [src, dst]: [usize; 2]) -> Option<Nest> {
+        if whole.packing.is_some() || !whole.block.indices.is_empty() || whole.width == 0 {
+            return None;
+        }
+        let BlockPart { block, width } =
+            BlockPart { block: whole.block.clone(), width: whole.width }.widened();
+        let part = BlockPart { block: without_single_steps(block), width };
+        let reads = whole.reads.start + src..whole.reads.end + src;
+        let writes = crate::span::dst_span(&part);
+        let lengths = cut_by_table(&part.block);
+        let fits = reads.end < LIMIT
+            && writes.end + dst < LIMIT
+            && part.block.elements().checked_mul(width)? < LIMIT
+            && lengths.is_none_or(|(at, _, table)| fits(&part.block.loops[at], table));
+        fits.then(|| Nest {
+            width,
+            src_begin: src_begin(&part.block) + src.cast_signed(),
+            dst_begin: part.block.dst_offset.unsigned_abs() + dst,
+            outer: part.row_loops(),
+            row: part.row(),
+            reads,
+            block: part.block,
+        })
+    }
+
+    pub(super) fn loops(&self) -> &[Loop] {
+        &self.block.loops
+    }
+
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.loops()[..self.outer].iter().map(|each| each.len).product()
+    }
+
+    /// The remainder of positions in the destination by 16 at the begin of each row, if it is the same for all.
+    pub(super) fn row_begin(&self) -> Option<usize> {
+        let outer = &self.loops()[..self.outer];
+        outer.iter().all(|each| each.dst_stride % 16 == 0).then_some(self.dst_begin % 16)
+    }
+
+    /// What the begins and ends of rows in the destination are multiples of, at most 16.
+    pub(super) fn dst_unit(&self) -> usize {
+        let strides = self.loops()[..self.outer].iter().map(|each| each.dst_stride.unsigned_abs());
+        strides.chain([self.dst_begin, self.row]).fold(16, greatest_common_divisor)
+    }
+
+    /// What the positions that a loop adds in the source are multiples of; without those of its steps if `stepped` is
+    /// false.
+    pub(super) fn src_unit_of(&self, at: usize, stepped: bool) -> usize {
+        let each = &self.loops()[at];
+        let LoopSource { first_stride, second_offset, second_stride, .. } = LoopSource::of(each);
+        let mut unit = second_offset.unsigned_abs();
+        if stepped {
+            unit = [first_stride, second_stride]
+                .iter()
+                .fold(unit, |unit, stride| greatest_common_divisor(unit, stride.unsigned_abs()));
+        }
+        if let Some((Cut { first, second, .. }, _)) = each.cut_by_table() {
+            unit = [first.src_per_length, second.src_per_length]
+                .iter()
+                .fold(unit, |unit, per| greatest_common_divisor(unit, per.unsigned_abs()));
+        }
+        unit
+    }
+
+    /// The innermost loop, if its elements follow each other in the source and no table depends on it; with its
+    /// strides before and after its cut.
+    pub(super) fn innermost_run(&self) -> Option<(usize, [isize; 2])> {
+        let at = self.loops().iter().rposition(|each| each.len > 1)?;
+        let each = &self.loops()[at];
+        let LoopSource { first_stride, second_stride, .. } = LoopSource::of(each);
+        let second_stride = each.affine_stride().unwrap_or(second_stride);
+        let strides = [first_stride, second_stride];
+        let width = self.width;
+        let follows = each.dst_stride.unsigned_abs() == width
+            && strides.iter().all(|stride| stride.unsigned_abs() == width);
+        let is_plain = tables(&self.block).all(|strides| strides[at] == 0);
+        (follows && is_plain).then_some((at, strides))
+    }
+
+    /// Splits a number, counted in steps of the last one of some loops, into a step of each.
+    pub(super) fn steps(&self, body: &mut Body, loops: Range<usize>, number: Word) -> Vec<Word> {
+        let mut rest = number;
+        let mut steps = Vec::new();
+        for at in loops.clone().rev() {
+            let len = self.loops()[at].len as u32;
+            let outermost = at == loops.start;
+            steps.push(match outermost {
+                true => body.word("i", rest.clone()),
+                false => body.word("i", rest.clone() % len),
+            });
+            rest = if outermost { rest } else { body.word("n", rest / len) };
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// The position in the destination of some steps of the outermost loops.
+    pub(super) fn dst_at(&self, steps: &[Word]) -> Word {
+        let begin = Word::of(self.dst_begin.cast_signed());
+        let loops = self.loops().iter().zip(steps);
+        loops.fold(begin, |at, (each, step)| at + step.clone() * Word::of(each.dst_stride))
+    }
+
+    /// The position in the source, without the loop `except`.
+    pub(super) fn src_at(&self, body: &mut Body, steps: &[Word], except: Option<usize>) -> Word {
+        let mut sum = Word::of(self.src_begin);
+        for at in (0..self.loops().len()).filter(|at| Some(*at) != except) {
+            let Runs { cut, begins, strides } = self.runs(body, at, steps);
+            let [first, second] =
+                [0, 1].map(|run| begins[run].clone() + steps[at].clone() * Word::of(strides[run]));
+            sum = sum + Word::select(steps[at].clone().less(cut), first, second);
+        }
+        body.word("at", sum)
+    }
+
+    /// The two runs of a loop, for some steps of the others.
+    pub(super) fn runs(&self, body: &mut Body, at: usize, steps: &[Word]) -> Runs {
+        let each = &self.loops()[at];
+        let LoopSource { cut, first_stride, second_offset, second_stride } = LoopSource::of(each);
+        let mut runs = Runs {
+            cut: Word::from(cut as u32),
+            begins: [Word::from(0), Word::of(second_offset)],
+            strides: [first_stride, second_stride],
+        };
+        if let Some((Cut { first, second, .. }, table)) = each.cut_by_table() {
+            let length = length(body, table, steps);
+            runs.cut = body
+                .word("cut", length.clone() * Word::of(table.per_length) + Word::of(table.start));
+            runs.begins[0] = length.clone() * Word::of(first.src_per_length);
+            runs.begins[1] = length * Word::of(second.src_per_length) + Word::of(second_offset);
+        } else if each.affine_stride().is_some() {
+            runs.begins[1] = Word::from(0);
+            runs.strides[1] = first_stride;
+        }
+        runs
+    }
+
+    /// Reads two vectors of the source, with the 16 bytes from `at` on; only the first one if `at` is a multiple of 16.
+    /// At least one of these bytes must be one that the block reads. Beyond those, other vectors may be read instead.
+    pub(super) fn vectors(&self, body: &mut Body, at: Word, aligned: bool) -> Vec<Word> {
+        let (first, last) = (self.reads.start / 16 * 16, (self.reads.end - 1) / 16 * 16);
+        let low = at.clone().down_to(16);
+        if aligned {
+            return body.load("v", Memory::Source, 16, low);
+        }
+        let (low, high) = (low.max(Word::from(first as u32)), (at + 15).down_to(16));
+        let mut words = body.load("v", Memory::Source, 16, low);
+        words.extend(body.load("v", Memory::Source, 16, high.min(Word::from(last as u32))));
+        words
+    }
+
+    /// Whether it reads the table of lengths.
+    pub(super) fn reads_lengths(&self) -> bool {
+        self.block.ragged().is_some()
+    }
+}
+
+/// The positions that a loop adds in the source: those of a step below `cut` in the first run, of others in the second.
+/// The cut is not clamped to the loop.
+pub(super) struct Runs {
+    pub(super) cut: Word,
+    pub(super) begins: [Word; 2],
+    pub(super) strides: [isize; 2],
+}
+
+fn length(body: &mut Body, table: &LengthTable, steps: &[Word]) -> Word {
+    let strides = table.strides.iter().zip(steps).filter(|(stride, _)| **stride != 0);
+    let at =
+        strides.fold(Word::from(0), |at, (stride, step)| at + step.clone() * Word::of(8 * stride));
+    body.load("length", Memory::Lengths, 4, at).remove(0)
+}
+
+/// Whether the numbers of a loop that a table cuts fit in 31 bits.
+fn fits(each: &Loop, table: &LengthTable) -> bool {
+    let numbers = [each.len, table.start.unsigned_abs(), table.lengths.len()];
+    numbers.iter().chain(table.lengths.iter()).all(|number| *number < LONGEST)
+}
+
+fn without_single_steps(mut block: Block) -> Block {
+    let kept: Vec<usize> = (0..block.loops.len())
+        .filter(|at| block.loops[*at].len > 1 || block.loops[*at].affine_stride().is_none())
+        .collect();
+    let mut loops = Vec::new();
+    for at in &kept {
+        let mut each = block.loops[*at].clone();
+        if let trundle_core::Source::Cut(cut) = &mut each.src
+            && let trundle_core::CutAt::Table(table) = &mut cut.at
+        {
+            table.strides = kept.iter().map(|at| table.strides[*at]).collect();
+        }
+        loops.push(each);
+    }
+    block.loops = loops;
+    block
+}

@@ -1,0 +1,92 @@
+//! Random chains, with rows that are long enough for the patterns.
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::TestCaseError;
+use trundle_core::ops::{Flip, Pad, PadMode, ReverseSequence, Roll};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_testing::shapings::{ShapingChain, shaping_chains};
+use trundle_testing::{everything, holds, noise};
+
+use super::backend::{BLOCKS, Interpreted};
+
+/// Chains that one move does are compared with the pairs of the move, others are skipped.
+fn check(given: &ShapingChain, width: usize, begins: [usize; 2]) -> Result<(), String> {
+    let shape = Shape::new(&given.shape[..]).unwrap();
+    let mut map = IndexMap::identity(&shape);
+    for op in &given.ops {
+        let next = op.index_map(map.out_shape()).and_then(|next| map.then(&next));
+        let Ok(next) = next else { return Ok(()) };
+        map = next;
+    }
+    let [src, dst] = [&shape, map.out_shape()].map(|shape| Layout::row_major(shape, width));
+    let Ok(work) = Move::new(&map, width, &src.unwrap(), &dst.unwrap(), 64) else {
+        return Ok(());
+    };
+    let backend = Interpreted::at(begins[0], begins[1]);
+    let some = noise(work.src_bytes());
+    let mut dst = vec![0; work.dst_bytes()];
+    backend
+        .run(&backend.plan(&work), &some, &mut dst)
+        .map_err(|error| format!("{error}\n{:?} of {shape}, width {width}", given.ops))?;
+    let labels = given.naive.labels();
+    for (at, label) in labels.iter().enumerate() {
+        let label = *label as usize;
+        if dst[at * width..][..width] != some[label * width..][..width] {
+            return Err(format!("element {at} of {:?} of {shape} is wrong", given.ops));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn random_chains_match_the_oracle() {
+    let cases = if everything() { 10_000 } else { 600 };
+    let shift = || (0..3usize, 0..16usize).prop_map(|(turn, shift)| shift * usize::from(turn == 0));
+    let width = (0..10usize).prop_map(|at| [1, 1, 2, 4, 4, 8, 16, 3, 12, 24][at]);
+    let given = (shaping_chains(3000, 5), width, [shift(), shift()]);
+    holds(cases, &given, |(chain, width, begins)| {
+        check(&chain, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}
+
+#[test]
+fn rolls_flips_and_lengths_match_the_oracle_at_any_begin() {
+    let rows = (1..4usize, 1..5usize, 1..90usize);
+    let width = (0..7usize).prop_map(|at| [1, 2, 4, 8, 16, 3, 12][at]);
+    let given = (rows, width, [0..16usize, 0..16usize], (0..9usize, proptest::num::i64::ANY));
+    let cases = if everything() { 10_000 } else { 1500 };
+    holds(cases, &given, |((a, b, c), width, begins, (kind, shift))| {
+        let shape = vec![a, b, c];
+        let lengths = |axis: usize| {
+            (0..a as i64)
+                .map(|at| (at * 7 + shift.rem_euclid(50)) % (shape[axis] as i64 + 1))
+                .map(i128::from)
+                .collect::<Vec<i128>>()
+        };
+        let op: Op = match kind {
+            0 => Roll::new(&[shift % 100, 0, 0], &[0, 1, 2]).into(),
+            1 | 2 => Roll::new(&[shift % 100, shift % 7], &[2, 1]).into(),
+            3 | 4 => Flip::new(&[2]).into(),
+            5 => Flip::new(&[0, 1]).into(),
+            6 => ReverseSequence::new(2, 0, lengths(2)).into(),
+            7 => ReverseSequence::new(1, 0, lengths(1)).into(),
+            _ => Pad::new(&[0, 0, 0, 0, (c as i64 - 1).min(5), c as i64 / 2], PadMode::Symmetric)
+                .into(),
+        };
+        let map = op.index_map(&Shape::new(&shape[..]).unwrap()).unwrap();
+        check_map(&map, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}
+
+/// The backend compares with the pairs of each block.
+fn check_map(map: &IndexMap, width: usize, [src, dst]: [usize; 2]) -> Result<(), String> {
+    let layouts =
+        [map.in_shape(), map.out_shape()].map(|shape| Layout::row_major(shape, width).unwrap());
+    let work = Move::new(map, width, &layouts[0], &layouts[1], 64).unwrap();
+    let backend = Interpreted::at(src, dst);
+    let mut to = vec![0; work.dst_bytes()];
+    let run = backend.run(&backend.plan(&work), &noise(work.src_bytes()), &mut to);
+    run.map_err(|error| error.to_string())
+}

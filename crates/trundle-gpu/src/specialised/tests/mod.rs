@@ -1,0 +1,6 @@
+//! Runs the trees of kernels, and compares the results with the oracle.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+mod backend;
+mod chains;
+mod conformance;
