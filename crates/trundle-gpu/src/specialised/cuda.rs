@@ -9,6 +9,7 @@ use super::word::{Binary, Test, Variable, Word};
 /// The memory accesses. Tests on the host define `HOST` and their own.
 const PRELUDE: &str = "\
 #ifndef HOST
+#pragma nv_diag_suppress 177 // unused words of vectors
 #define DEVICE static __device__ __forceinline__
 template <class T> DEVICE T source(const uint4* p, unsigned at) { return __ldg((const T*)((const char*)p + at)); }
 template <class T> DEVICE void store(uint4* p, unsigned at, T value) { *(T*)((char*)p + at) = value; }

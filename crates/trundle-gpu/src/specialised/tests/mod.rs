@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 mod backend;
+mod cases;
 mod chains;
 mod conformance;
+mod host;
