@@ -54,6 +54,12 @@ impl CudaPlan {
         self.prepared.summaries()
     }
 
+    /// Describes the kernels that are compiled for this plan, or the reason why there are none: one line for each block
+    /// of the move, for buffers that are aligned to 16 bytes.
+    pub fn specialised(&self) -> Vec<String> {
+        self.kernels.lines(self.gpu_move())
+    }
+
     /// Refuses streams of other devices, and for a plan with tables all streams but its own, and graph capture.
     pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
         if !self.has_tables() {
@@ -128,7 +134,7 @@ impl fmt::Display for CudaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (work, device) = (self.gpu_move(), &self.stream.context.name);
         PlanText { device, work, launches: self.launches() }.fmt(f)?;
-        self.kernels.describe(f, work)
+        self.specialised().iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

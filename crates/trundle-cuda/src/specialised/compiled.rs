@@ -84,7 +84,7 @@ impl Compiled {
         } else if when == Specialise::Later {
             *state = match compile_later(Arc::clone(self)) {
                 true => State::Compiling,
-                false => failed("there is no thread for the compiler".to_owned()),
+                false => failed("a thread for the compiler could not be started".to_owned()),
             };
         } else {
             *state = self.cubin().map_or_else(failed, |cubin| self.loaded(&cubin));

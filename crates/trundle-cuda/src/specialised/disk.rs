@@ -144,7 +144,7 @@ mod tests {
             fs::write(&path, changed).unwrap();
             assert_eq!(kernels.read("key"), None);
         }
-        // As if both keys had the same hash.
+        // Both keys could have the same hash.
         fs::write(kernels.path("other", ENDING).unwrap(), &whole).unwrap();
         assert_eq!(kernels.read("other"), None);
         fs::write(&path, whole).unwrap();

@@ -8,12 +8,11 @@ mod nvrtc;
 mod specialise;
 mod warning;
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trundle_gpu::{GpuMove, SpecialisedKernel};
+use trundle_gpu::{GpuMove, SpecialisedKernel, WholeBlock};
 
 pub(crate) use compiled::{Compiled, Function, Kernels};
 pub use nvrtc::search_nvrtc_in;
@@ -115,27 +114,23 @@ impl PlanKernels {
         choices
     }
 
-    /// Writes which kernels are used for aligned buffers, and the reasons.
-    pub(crate) fn describe(&self, f: &mut fmt::Formatter<'_>, work: &GpuMove) -> fmt::Result {
+    /// Describes the kernels for aligned buffers, one line for each whole block.
+    pub(crate) fn lines(&self, work: &GpuMove) -> Vec<String> {
         if let Err(reason) = &self.nvrtc {
-            return write!(f, "\n  not specialised: {reason}");
+            return vec![format!("not specialised: {reason}")];
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let aligned = known.iter().find(|(known, _)| *known == Misaligned::default());
-        let Some((_, choices)) = aligned else { return Ok(()) };
-        for (whole, kernel) in work.whole_blocks().iter().zip(&**choices) {
-            write!(f, "\n  specialised, blocks {:?}: ", whole.parts)?;
-            match kernel {
-                Some(kernel) => write!(f, "{kernel}")?,
-                None => f.write_str("no, because no pattern fits")?,
-            }
+        let choices = aligned.map_or(&[][..], |(_, choices)| choices);
+        let line = |(whole, kernel): (&WholeBlock, &Option<Arc<Compiled>>)| match kernel {
+            Some(kernel) => format!("specialised for blocks {:?}: {kernel}", whole.parts),
+            None => format!("not specialised for blocks {:?}: no pattern fits", whole.parts),
+        };
+        let mut lines: Vec<String> = work.whole_blocks().iter().zip(choices).map(line).collect();
+        if self.has_edge.load(Ordering::Relaxed) {
+            lines.push("not specialised if the source ends where its allocation does".to_owned());
         }
-        match self.has_edge.load(Ordering::Relaxed) {
-            true => f.write_str(
-                "\n  not specialised in a run whose source ends where its allocation does",
-            ),
-            false => Ok(()),
-        }
+        lines
     }
 }
 

@@ -176,7 +176,7 @@ fn vectors_outside_the_allocation_of_the_source_are_not_read() {
         gpu.write(&mut src, &bytes).unwrap();
         gpu.run(&plan, &src, &mut dst).unwrap();
         assert_eq!(gpu.read(&dst).unwrap(), moved(&work, &bytes));
-        let is_beside = plan.to_string().contains("ends where its allocation does");
+        let is_beside = plan.to_string().contains("the source ends where its allocation");
         assert_eq!(is_beside, allocated % 16 != 0, "{allocated}: {plan}");
         // SAFETY: the stream is idle.
         unsafe { result::free_sync(address) }.unwrap();
