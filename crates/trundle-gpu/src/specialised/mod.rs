@@ -4,12 +4,14 @@
 
 mod body;
 mod cuda;
+mod digits;
 #[cfg(test)]
 mod interpreter;
 mod nest;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod vector;
 mod word;
 
@@ -41,7 +43,7 @@ impl SpecialisedKernel {
     /// bytes, which contain at least one byte that the block [reads](WholeBlock::reads).
     pub fn of(block: &WholeBlock, src: usize, dst: usize) -> Option<SpecialisedKernel> {
         let nest = Nest::of(block, [src % 16, dst % 16])?;
-        stream::stream(&nest)
+        stream::stream(&nest).or_else(|| tile::tile(&nest))
     }
 
     /// The number of blocks of threads.

@@ -82,6 +82,12 @@ impl Nest {
         strides.chain([self.dst_begin, self.row]).fold(16, greatest_common_divisor)
     }
 
+    /// What the begins of all elements in the destination are multiples of, at most 16.
+    pub(super) fn element_unit(&self) -> usize {
+        let strides = self.loops().iter().map(|each| each.dst_stride.unsigned_abs());
+        strides.chain([self.dst_begin]).fold(16, greatest_common_divisor)
+    }
+
     /// What the positions that a loop adds in the source are multiples of; without those of its steps if `stepped` is
     /// false.
     pub(super) fn src_unit_of(&self, at: usize, stepped: bool) -> usize {
@@ -114,6 +120,27 @@ impl Nest {
             && strides.iter().all(|stride| stride.unsigned_abs() == width);
         let is_plain = tables(&self.block).all(|strides| strides[at] == 0);
         (follows && is_plain).then_some((at, strides))
+    }
+
+    /// The loop whose elements follow each other in the source, and whether backwards. No table depends on it.
+    pub(super) fn source_run(&self) -> Option<(usize, bool)> {
+        let width = self.width.cast_signed();
+        (0..self.loops().len()).rev().find_map(|at| {
+            let each = &self.loops()[at];
+            let LoopSource { first_stride, second_stride, .. } = LoopSource::of(each);
+            let second_stride = each.affine_stride().unwrap_or(second_stride);
+            let is_plain = each.len > 1
+                && each.cut_by_table().is_none()
+                && tables(&self.block).all(|strides| strides[at] == 0);
+            let follows = first_stride.abs() == width && first_stride == second_stride;
+            (is_plain && follows).then_some((at, first_stride < 0))
+        })
+    }
+
+    /// Whether all rows, along the innermost loop, begin at the same remainder by 16 in the destination.
+    pub(super) fn is_even(&self) -> bool {
+        let outer = &self.loops()[..self.loops().len() - 1];
+        outer.iter().all(|each| each.dst_stride % 16 == 0)
     }
 
     /// Splits a number, counted in steps of the last one of some loops, into a step of each.
@@ -176,15 +203,22 @@ impl Nest {
 
     /// Reads two vectors of the source, with the 16 bytes from `at` on; only the first one if `at` is a multiple of 16.
     /// At least one of these bytes must be one that the block reads. Beyond those, other vectors may be read instead.
-    pub(super) fn vectors(&self, body: &mut Body, at: Word, aligned: bool) -> Vec<Word> {
+    pub(super) fn vectors(
+        &self,
+        body: &mut Body,
+        at: Word,
+        aligned: bool,
+        ahead: bool,
+    ) -> Vec<Word> {
+        let from = if ahead { Memory::SourceAhead } else { Memory::Source };
         let (first, last) = (self.reads.start / 16 * 16, (self.reads.end - 1) / 16 * 16);
         let low = at.clone().down_to(16);
         if aligned {
-            return body.load("v", Memory::Source, 16, low);
+            return body.load("v", from, 16, low);
         }
         let (low, high) = (low.max(Word::from(first as u32)), (at + 15).down_to(16));
-        let mut words = body.load("v", Memory::Source, 16, low);
-        words.extend(body.load("v", Memory::Source, 16, high.min(Word::from(last as u32))));
+        let mut words = body.load("v", from, 16, low);
+        words.extend(body.load("v", from, 16, high.min(Word::from(last as u32))));
         words
     }
 
