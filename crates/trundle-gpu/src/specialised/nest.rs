@@ -118,8 +118,7 @@ impl Nest {
         let width = self.width;
         let follows = each.dst_stride.unsigned_abs() == width
             && strides.iter().all(|stride| stride.unsigned_abs() == width);
-        let is_plain = tables(&self.block).all(|strides| strides[at] == 0);
-        (follows && is_plain).then_some((at, strides))
+        (follows && self.is_free_of_tables(at)).then_some((at, strides))
     }
 
     /// The loop whose elements follow each other in the source, and whether backwards. No table depends on it.
@@ -129,12 +128,47 @@ impl Nest {
             let each = &self.loops()[at];
             let LoopSource { first_stride, second_stride, .. } = LoopSource::of(each);
             let second_stride = each.affine_stride().unwrap_or(second_stride);
-            let is_plain = each.len > 1
-                && each.cut_by_table().is_none()
-                && tables(&self.block).all(|strides| strides[at] == 0);
+            let is_plain =
+                each.len > 1 && each.cut_by_table().is_none() && self.is_free_of_tables(at);
             let follows = first_stride.abs() == width && first_stride == second_stride;
             (is_plain && follows).then_some((at, first_stride < 0))
         })
+    }
+
+    /// Whether no table depends on a loop.
+    pub(super) fn is_free_of_tables(&self, at: usize) -> bool {
+        tables(&self.block).all(|strides| strides[at] == 0)
+    }
+
+    /// What positions in the source that begin at `begin` are multiples of, at most 16, if the steps of two loops are
+    /// 0.
+    pub(super) fn source_unit(&self, except: [usize; 2], begin: isize) -> usize {
+        let loops = 0..self.loops().len();
+        let units = loops.map(|at| self.src_unit_of(at, !except.contains(&at)));
+        units.fold(greatest_common_divisor(16, begin.unsigned_abs()), greatest_common_divisor)
+    }
+
+    /// The number of combinations of steps of all loops but two.
+    pub(super) fn others(&self, except: [usize; 2]) -> usize {
+        let loops = (0..self.loops().len()).filter(|at| !except.contains(at));
+        loops.map(|at| self.loops()[at].len).product()
+    }
+
+    /// Splits a number into a step of each loop but two, whose steps are 0.
+    pub(super) fn other_steps(
+        &self,
+        body: &mut Body,
+        number: Word,
+        except: [usize; 2],
+    ) -> Vec<Word> {
+        let mut steps = vec![Word::from(0); self.loops().len()];
+        let mut rest = body.word("rest", number);
+        for at in (0..steps.len()).rev().filter(|at| !except.contains(at)) {
+            let len = self.loops()[at].len as u32;
+            steps[at] = body.word("i", rest.clone() % len);
+            rest = body.word("rest", rest / len);
+        }
+        steps
     }
 
     /// Whether all rows, along the innermost loop, begin at the same remainder by 16 in the destination.

@@ -121,3 +121,31 @@ fn transposes_match_the_oracle_at_any_begin() {
     });
     BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
 }
+
+#[test]
+fn pixels_and_planes_match_the_oracle_at_any_begin() {
+    let sizes = (1..4usize, 1..300usize, 1..20usize, 2..9usize);
+    let width = (0..4usize).prop_map(|at| [1, 1, 2, 4][at]);
+    let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
+    let given = (sizes, width, [begins(), begins()], (0..6usize, 0..9i64));
+    let cases = if everything() { 5000 } else { 300 };
+    holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
+        let to_planes: Op = Transpose::new(&[0, 3, 1, 2]).into();
+        let to_pixels: Op = Transpose::new(&[0, 2, 3, 1]).into();
+        let (sizes, ops) = match kind {
+            0 => ([a, b, c, d], vec![to_planes]),
+            1 => ([a, b, c, d], vec![Flip::new(&[3]).into(), to_planes]),
+            2 => ([a, b, c, d], vec![Roll::new(&[shift], &[1]).into(), to_planes]),
+            3 => ([a, d.min(4), b, c], vec![to_pixels]),
+            4 => ([a, d.min(4), b, c], vec![to_pixels, Flip::new(&[3]).into()]),
+            _ => ([a, d.min(4), b, c], vec![Roll::new(&[shift], &[2]).into(), to_pixels]),
+        };
+        let mut map = IndexMap::identity(&Shape::new(sizes).unwrap());
+        for op in ops {
+            map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
+        }
+        let begins = [src, dst].map(|begin| begin / width * width);
+        check_map(&map, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}

@@ -2,8 +2,6 @@
 //!
 //! The numbers were measured on an H200.
 
-use trundle_core::greatest_common_divisor;
-
 use super::super::nest::Nest;
 
 /// The settings of a kernel.
@@ -182,10 +180,4 @@ fn share(len: usize, wanted: usize, full: usize) -> usize {
         _ if len >= 6 * wanted => wanted,
         _ => len.div_ceil(rounded.max(1)),
     }
-}
-
-/// The greatest common divisor of 16 and all positions at which rows of the source begin.
-pub(super) fn source_unit(nest: &Nest, source: usize, begin: isize) -> usize {
-    let units = (0..nest.loops().len()).map(|at| nest.src_unit_of(at, at != source));
-    units.fold(greatest_common_divisor(16, begin.unsigned_abs()), greatest_common_divisor)
 }

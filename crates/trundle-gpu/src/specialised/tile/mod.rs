@@ -3,7 +3,7 @@
 mod extents;
 mod image;
 
-use self::extents::{Settings, Shape, source_unit};
+use self::extents::{Settings, Shape};
 use self::image::{Image, Skew};
 use super::SpecialisedKernel;
 use super::body::{Body, Memory};
@@ -110,7 +110,7 @@ impl<'a> Tile<'a> {
             && nest.element_unit().is_multiple_of(width)
             && rows.iter().all(|row| *row >= LEAST);
         let begin = nest.src_begin + if back { width.cast_signed() } else { 0 };
-        let source_unit = is_right.then(|| source_unit(nest, source, begin))?;
+        let source_unit = is_right.then(|| nest.source_unit([source, source], begin))?;
         // Elements beside a cut are read one by one.
         let is_cut = nest.loops()[source].affine_stride().is_none();
         if is_cut && !source_unit.is_multiple_of(width) {
@@ -254,7 +254,7 @@ impl<'a> Tile<'a> {
                 })
                 .collect();
             for unit in units {
-                self.put(body, image, origin, unit);
+                self.put(body, image, unit);
             }
         };
         if groups == 1 {
@@ -333,8 +333,7 @@ impl<'a> Tile<'a> {
     }
 
     /// Writes the elements of a unit to the image.
-    fn put(&self, body: &mut Body, image: &Image, origin: &Origin, unit: Unit) {
-        let _ = origin;
+    fn put(&self, body: &mut Body, image: &Image, unit: Unit) {
         let Unit { words, window, steps, to, is_active } = unit;
         let (width, per_read) = (self.nest.width, self.per_read());
         let words = match words.len() {
