@@ -7,6 +7,8 @@ use super::word::{Test, Variable, Word};
 pub(crate) enum Memory {
     /// The source buffer, from the multiple of 16 bytes before it on.
     Source,
+    /// The source buffer, of which 256 bytes are fetched to the second cache, because they are read soon.
+    SourceAhead,
     /// The destination buffer, from the multiple of 16 bytes before it on.
     Destination,
     /// The memory that the threads of a block share.

@@ -12,6 +12,16 @@ const PRELUDE: &str = "\
 #pragma nv_diag_suppress 177 // unused words of vectors
 #define DEVICE static __device__ __forceinline__
 template <class T> DEVICE T source(const uint4* p, unsigned at) { return __ldg((const T*)((const char*)p + at)); }
+DEVICE uint4 source_ahead(const uint4* p, unsigned at) {
+#if __CUDA_ARCH__ >= 800
+    uint4 v;
+    asm(\"ld.global.nc.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];\"
+        : \"=r\"(v.x), \"=r\"(v.y), \"=r\"(v.z), \"=r\"(v.w) : \"l\"((const char*)p + at));
+    return v;
+#else
+    return source<uint4>(p, at);
+#endif
+}
 template <class T> DEVICE void store(uint4* p, unsigned at, T value) { *(T*)((char*)p + at) = value; }
 template <class T> DEVICE T shared_load(const uint4* p, unsigned at) { return *(const T*)((const char*)p + at); }
 template <class T> DEVICE void shared_store(uint4* p, unsigned at, T value) { *(T*)((char*)p + at) = value; }
@@ -79,6 +89,7 @@ impl Text {
         let kind = kind(bytes);
         let read = match from {
             Memory::Source => format!("source<{kind}>(src, {at})"),
+            Memory::SourceAhead => format!("source_ahead(src, {at})"),
             Memory::Destination => format!("source<{kind}>(dst, {at})"),
             Memory::Shared => format!("shared_load<{kind}>(shared, {at})"),
             Memory::Lengths => format!("length(lengths, {at})"),

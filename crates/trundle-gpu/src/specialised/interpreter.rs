@@ -133,7 +133,7 @@ impl Block<'_, '_> {
                 Ok((*entry.ok_or_else(fault)? as u32).to_le_bytes().to_vec())
             }
             Memory::Destination => Err("a read of the destination".to_owned()),
-            Memory::Source => {
+            Memory::Source | Memory::SourceAhead => {
                 let first = usize::try_from(begin).map_err(|_| fault())?;
                 let Range { start, end } = self.launch.reads;
                 if first < start / 16 * 16 || first + bytes > end.next_multiple_of(16) {
@@ -168,7 +168,9 @@ impl Block<'_, '_> {
         }
         let fault = || format!("{to:?}: a write of {count} bytes at {at} is out of bounds");
         match to {
-            Memory::Source | Memory::Lengths => return Err(format!("a write to {to:?}")),
+            Memory::Source | Memory::SourceAhead | Memory::Lengths => {
+                return Err(format!("a write to {to:?}"));
+            }
             Memory::Destination => {
                 let first = (at as usize).checked_sub(self.launch.dst_begin).ok_or_else(fault)?;
                 let all = self.launch.dst.get_mut(first..first + count).ok_or_else(fault)?;

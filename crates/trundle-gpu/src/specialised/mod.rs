@@ -4,12 +4,16 @@
 
 mod body;
 mod cuda;
+mod digits;
 #[cfg(test)]
 mod interpreter;
 mod nest;
+mod pixels;
+mod planes;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod vector;
 mod word;
 
@@ -31,6 +35,10 @@ pub struct SpecialisedKernel {
     body: Vec<Statement>,
 }
 
+/// The patterns. The first one that fits a block is the fastest.
+const PATTERNS: [fn(&Nest) -> Option<SpecialisedKernel>; 4] =
+    [pixels::pixels, planes::planes, stream::stream, tile::tile];
+
 impl SpecialisedKernel {
     /// Writes the kernel of a block. `src` and `dst` are the addresses of the buffers modulo 16.
     ///
@@ -41,7 +49,7 @@ impl SpecialisedKernel {
     /// bytes, which contain at least one byte that the block [reads](WholeBlock::reads).
     pub fn of(block: &WholeBlock, src: usize, dst: usize) -> Option<SpecialisedKernel> {
         let nest = Nest::of(block, [src % 16, dst % 16])?;
-        stream::stream(&nest)
+        PATTERNS.iter().find_map(|pattern| pattern(&nest))
     }
 
     /// The number of blocks of threads.

@@ -82,6 +82,12 @@ impl Nest {
         strides.chain([self.dst_begin, self.row]).fold(16, greatest_common_divisor)
     }
 
+    /// What the begins of all elements in the destination are multiples of, at most 16.
+    pub(super) fn element_unit(&self) -> usize {
+        let strides = self.loops().iter().map(|each| each.dst_stride.unsigned_abs());
+        strides.chain([self.dst_begin]).fold(16, greatest_common_divisor)
+    }
+
     /// What the positions that a loop adds in the source are multiples of; without those of its steps if `stepped` is
     /// false.
     pub(super) fn src_unit_of(&self, at: usize, stepped: bool) -> usize {
@@ -112,8 +118,63 @@ impl Nest {
         let width = self.width;
         let follows = each.dst_stride.unsigned_abs() == width
             && strides.iter().all(|stride| stride.unsigned_abs() == width);
-        let is_plain = tables(&self.block).all(|strides| strides[at] == 0);
-        (follows && is_plain).then_some((at, strides))
+        (follows && self.is_free_of_tables(at)).then_some((at, strides))
+    }
+
+    /// The loop whose elements follow each other in the source, and whether backwards. No table depends on it.
+    pub(super) fn source_run(&self) -> Option<(usize, bool)> {
+        let width = self.width.cast_signed();
+        (0..self.loops().len()).rev().find_map(|at| {
+            let each = &self.loops()[at];
+            let LoopSource { first_stride, second_stride, .. } = LoopSource::of(each);
+            let second_stride = each.affine_stride().unwrap_or(second_stride);
+            let is_plain =
+                each.len > 1 && each.cut_by_table().is_none() && self.is_free_of_tables(at);
+            let follows = first_stride.abs() == width && first_stride == second_stride;
+            (is_plain && follows).then_some((at, first_stride < 0))
+        })
+    }
+
+    /// Whether no table depends on a loop.
+    pub(super) fn is_free_of_tables(&self, at: usize) -> bool {
+        tables(&self.block).all(|strides| strides[at] == 0)
+    }
+
+    /// What positions in the source that begin at `begin` are multiples of, at most 16, if the steps of two loops are
+    /// 0.
+    pub(super) fn source_unit(&self, except: [usize; 2], begin: isize) -> usize {
+        let loops = 0..self.loops().len();
+        let units = loops.map(|at| self.src_unit_of(at, !except.contains(&at)));
+        units.fold(greatest_common_divisor(16, begin.unsigned_abs()), greatest_common_divisor)
+    }
+
+    /// The number of combinations of steps of all loops but two.
+    pub(super) fn others(&self, except: [usize; 2]) -> usize {
+        let loops = (0..self.loops().len()).filter(|at| !except.contains(at));
+        loops.map(|at| self.loops()[at].len).product()
+    }
+
+    /// Splits a number into a step of each loop but two, whose steps are 0.
+    pub(super) fn other_steps(
+        &self,
+        body: &mut Body,
+        number: Word,
+        except: [usize; 2],
+    ) -> Vec<Word> {
+        let mut steps = vec![Word::from(0); self.loops().len()];
+        let mut rest = body.word("rest", number);
+        for at in (0..steps.len()).rev().filter(|at| !except.contains(at)) {
+            let len = self.loops()[at].len as u32;
+            steps[at] = body.word("i", rest.clone() % len);
+            rest = body.word("rest", rest / len);
+        }
+        steps
+    }
+
+    /// Whether all rows, along the innermost loop, begin at the same remainder by 16 in the destination.
+    pub(super) fn is_even(&self) -> bool {
+        let outer = &self.loops()[..self.loops().len() - 1];
+        outer.iter().all(|each| each.dst_stride % 16 == 0)
     }
 
     /// Splits a number, counted in steps of the last one of some loops, into a step of each.
@@ -176,15 +237,22 @@ impl Nest {
 
     /// Reads two vectors of the source, with the 16 bytes from `at` on; only the first one if `at` is a multiple of 16.
     /// At least one of these bytes must be one that the block reads. Beyond those, other vectors may be read instead.
-    pub(super) fn vectors(&self, body: &mut Body, at: Word, aligned: bool) -> Vec<Word> {
+    pub(super) fn vectors(
+        &self,
+        body: &mut Body,
+        at: Word,
+        aligned: bool,
+        ahead: bool,
+    ) -> Vec<Word> {
+        let from = if ahead { Memory::SourceAhead } else { Memory::Source };
         let (first, last) = (self.reads.start / 16 * 16, (self.reads.end - 1) / 16 * 16);
         let low = at.clone().down_to(16);
         if aligned {
-            return body.load("v", Memory::Source, 16, low);
+            return body.load("v", from, 16, low);
         }
         let (low, high) = (low.max(Word::from(first as u32)), (at + 15).down_to(16));
-        let mut words = body.load("v", Memory::Source, 16, low);
-        words.extend(body.load("v", Memory::Source, 16, high.min(Word::from(last as u32))));
+        let mut words = body.load("v", from, 16, low);
+        words.extend(body.load("v", from, 16, high.min(Word::from(last as u32))));
         words
     }
 

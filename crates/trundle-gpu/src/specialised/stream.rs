@@ -204,7 +204,7 @@ impl<'a> Stream<'a> {
 
     fn read(&self, body: &mut Body, piece: &Piece, have: &Word) -> (Word, Vec<Word>) {
         let window = self.window(body, piece, have);
-        let vectors = self.nest.vectors(body, window.clone(), self.shift() == Some(0));
+        let vectors = self.nest.vectors(body, window.clone(), self.shift() == Some(0), false);
         (window, vectors)
     }
 

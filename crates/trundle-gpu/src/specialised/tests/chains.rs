@@ -2,7 +2,7 @@
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
-use trundle_core::ops::{Flip, Pad, PadMode, ReverseSequence, Roll};
+use trundle_core::ops::{Flip, Pad, PadMode, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
 use trundle_testing::{everything, holds, noise};
@@ -89,4 +89,63 @@ fn check_map(map: &IndexMap, width: usize, [src, dst]: [usize; 2]) -> Result<(),
     let mut to = vec![0; work.dst_bytes()];
     let run = backend.run(&backend.plan(&work), &noise(work.src_bytes()), &mut to);
     run.map_err(|error| error.to_string())
+}
+
+#[test]
+fn transposes_match_the_oracle_at_any_begin() {
+    let sizes = (1..4usize, 1..4usize, 2..180usize, 2..180usize);
+    let width = (0..7usize).prop_map(|at| [1, 2, 4, 4, 8, 16, 1][at]);
+    let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
+    let given = (sizes, width, [begins(), begins()], (0..8usize, 1..99i64));
+    let cases = if everything() { 5000 } else { 300 };
+    holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
+        let shape = Shape::new([a, b, c, d]).unwrap();
+        let ops: Vec<Op> = match kind {
+            0 | 1 => vec![Transpose::new(&[0, 1, 3, 2]).into()],
+            2 => vec![Transpose::new(&[3, 1, 2, 0]).into()],
+            3 => vec![Transpose::new(&[3, 2, 1, 0]).into()],
+            4 => vec![Flip::new(&[3]).into(), Transpose::new(&[0, 3, 1, 2]).into()],
+            5 => vec![Roll::new(&[shift], &[3]).into(), Transpose::new(&[0, 3, 1, 2]).into()],
+            6 => vec![Transpose::new(&[1, 3, 0, 2]).into(), Roll::new(&[shift], &[3]).into()],
+            _ => vec![
+                Flip::new(&[2, 3]).into(),
+                Roll::new(&[shift], &[3]).into(),
+                Transpose::new(&[1, 0, 3, 2]).into(),
+            ],
+        };
+        let mut map = IndexMap::identity(&shape);
+        for op in ops {
+            map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
+        }
+        check_map(&map, width, [src, dst / width * width % 16]).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}
+
+#[test]
+fn pixels_and_planes_match_the_oracle_at_any_begin() {
+    let sizes = (1..4usize, 1..300usize, 1..20usize, 2..9usize);
+    let width = (0..4usize).prop_map(|at| [1, 1, 2, 4][at]);
+    let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
+    let given = (sizes, width, [begins(), begins()], (0..6usize, 0..9i64));
+    let cases = if everything() { 5000 } else { 300 };
+    holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
+        let to_planes: Op = Transpose::new(&[0, 3, 1, 2]).into();
+        let to_pixels: Op = Transpose::new(&[0, 2, 3, 1]).into();
+        let (sizes, ops) = match kind {
+            0 => ([a, b, c, d], vec![to_planes]),
+            1 => ([a, b, c, d], vec![Flip::new(&[3]).into(), to_planes]),
+            2 => ([a, b, c, d], vec![Roll::new(&[shift], &[1]).into(), to_planes]),
+            3 => ([a, d.min(4), b, c], vec![to_pixels]),
+            4 => ([a, d.min(4), b, c], vec![to_pixels, Flip::new(&[3]).into()]),
+            _ => ([a, d.min(4), b, c], vec![Roll::new(&[shift], &[2]).into(), to_pixels]),
+        };
+        let mut map = IndexMap::identity(&Shape::new(sizes).unwrap());
+        for op in ops {
+            map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
+        }
+        let begins = [src, dst].map(|begin| begin / width * width);
+        check_map(&map, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
 }

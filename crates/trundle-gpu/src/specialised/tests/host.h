@@ -54,6 +54,7 @@ template <class T> static T source(const uint4* p, unsigned at) {
     std::memcpy(&value, (const char*)p + at, sizeof(T));
     return value;
 }
+static uint4 source_ahead(const uint4* p, unsigned at) { return source<uint4>(p, at); }
 template <class T> static void store(uint4* p, unsigned at, T value) {
     check("a write", at >= launch.dst_begin && at + sizeof(T) <= size_t(launch.dst_begin + launch.dst), at, sizeof(T));
     for (unsigned byte = at; byte < at + sizeof(T); ++byte) {
