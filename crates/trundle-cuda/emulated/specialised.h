@@ -73,6 +73,9 @@ template <class T> DEVICE T source(const uint4* p, unsigned at) {
     emulated::fault = "a read outside the allocation of the source, or not aligned";
     return T{};
 }
+DEVICE uint4 source_ahead(const uint4* p, unsigned at) {
+    return source<uint4>(p, at);
+}
 template <class T> DEVICE void store(uint4* p, unsigned at, T value) {
     const Moved& m = emulated::moving;
     T* to = reinterpret_cast<T*>(reinterpret_cast<char*>(p) + at);
@@ -113,7 +116,10 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bit
 
 #if HAS_BARRIERS
 namespace emulated {
-static ucontext_t scheduler, *fibers;
+// The most threads that a block has.
+constexpr unsigned MOST_THREADS = 1024;
+
+static ucontext_t scheduler, fibers[MOST_THREADS];
 static void (*thread_body)();
 } // namespace emulated
 
@@ -128,15 +134,14 @@ namespace emulated {
 static void run_block(void (*body)(), unsigned threads) {
     constexpr size_t STACK = 1 << 16;
     thread_body = body;
-    fibers = static_cast<ucontext_t*>(calloc(threads, sizeof(ucontext_t)));
-    char* stacks = static_cast<char*>(malloc(threads * STACK));
-    bool* has_ended = static_cast<bool*>(calloc(threads, 1));
-    static bool ended;
+    static char* stacks = static_cast<char*>(malloc(MOST_THREADS * STACK));
+    static bool has_ended[MOST_THREADS], ended;
     for (unsigned thread = 0; thread < threads; ++thread) {
         getcontext(&fibers[thread]);
         fibers[thread].uc_stack.ss_sp = stacks + thread * STACK;
         fibers[thread].uc_stack.ss_size = STACK;
         fibers[thread].uc_link = nullptr;
+        has_ended[thread] = false;
         makecontext(&fibers[thread], (void (*)()) + [] {
             thread_body();
             ended = true;
@@ -156,9 +161,6 @@ static void run_block(void (*body)(), unsigned threads) {
             goes_on |= !ended;
         }
     }
-    free(has_ended);
-    free(stacks);
-    free(fibers);
 }
 #else
 static void run_block(void (*body)(), unsigned threads) {
