@@ -251,6 +251,11 @@ int cuDriverGetVersion(int* version) {
     return SUCCESS;
 }
 
+// NVIDIA's NVRTC looks for its cache here, and crashes if the function is missing.
+int cuGetExportTable(const void**, const void*) {
+    return NOT_FOUND;
+}
+
 int cuInit(unsigned) {
     const Call call;
     Driver& all = driver();

@@ -81,9 +81,10 @@ int nvrtcCompileProgram(Program* program, int options, const char* const* given)
              << program->text << "\nextern \"C\" const char* run_moved(const Moved* moving) { return emulated::run(moved, *moving); }\n";
     }
     const char* compiler = std::getenv("CXX");
-    const std::string command = std::string(compiler ? compiler : "c++") +
-                                " -std=c++17 -O0 -w -fPIC -shared -o " + at + "/library.so " + at + "/text.cpp >" + at +
-                                "/log 2>&1";
+    // Without the libraries that the process has anyway, linking takes half the time.
+    const std::string flags = " -std=c++17 -O0 -w -fPIC -shared -nostartfiles -nodefaultlibs ";
+    const std::string command = std::string(compiler ? compiler : "c++") + flags + "-o " + at + "/library.so " + at +
+                                "/text.cpp >" + at + "/log 2>&1";
     const bool is_right = std::system(command.c_str()) == 0;
     program->log = content(at + "/log");
     program->library = is_right ? content(at + "/library.so") : "";

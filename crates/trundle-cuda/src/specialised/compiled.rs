@@ -10,10 +10,10 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 use trundle_gpu::SpecialisedKernel;
 
+use super::Specialise;
 use super::disk::KernelFolder;
 use super::nvrtc::Nvrtc;
 use super::warning::warn;
-use super::{Specialise, closing};
 use crate::context::Context;
 use crate::failure::message_of;
 use crate::stream::Stream;
@@ -82,6 +82,7 @@ impl Compiled {
         if let State::Cubin(cubin) = &*state {
             *state = self.loaded(cubin);
         } else if when == Specialise::Later {
+            self.nvrtc.prepare(self.context.capability);
             *state = match compile_later(Arc::clone(self)) {
                 true => State::Compiling,
                 false => failed("a thread for the compiler could not be started".to_owned()),
@@ -97,8 +98,7 @@ impl Compiled {
 
     /// Compiles the text.
     fn cubin(&self) -> Result<Vec<u8>, String> {
-        let cubin =
-            closing::unless_closed(|| self.nvrtc.cubin(&self.text, self.context.capability))?;
+        let cubin = self.nvrtc.cubin(&self.text, self.context.capability)?;
         self.context.kernels.folder.keep(&self.key(), &cubin);
         Ok(cubin)
     }
