@@ -1,4 +1,4 @@
-//! The pattern for planes that become pixels of a few channels.
+//! The pattern for planes that become pixels of a few channels, and for pixels in opposite order.
 
 use trundle_core::greatest_common_divisor;
 
@@ -11,18 +11,33 @@ use super::word::{Test, Word};
 /// The minimum size in bytes of what follows each other in a plane. A guess: a warp then reads most of a line.
 const LEAST: usize = 128;
 
-/// A thread reads a vector of each plane, and interleaves their elements. Blocks write the vectors by shared memory, so
-/// that threads next to each other write vectors next to each other.
+/// The maximum size in bytes of the pixels of a thread.
+const MOST: usize = 96;
+
+/// A thread reads some pixels, and orders their bytes as in the destination. Blocks write the vectors by shared memory,
+/// so that threads next to each other write vectors next to each other.
 struct Pixels<'a> {
     nest: &'a Nest,
+    source: Source,
     channels: usize,
-    /// The loops over pixels and channels.
+    /// The size of a pixel in bytes.
+    size: usize,
+    /// The loops over pixels and channels. The same loop if the bytes of a pixel stay together.
     pixel: usize,
     channel: usize,
-    /// The number of pixels of a thread.
+    /// The number of pixels of a thread, which are whole vectors.
     each: usize,
     threads: usize,
     skip: Skip,
+}
+
+/// Where the pixels of a thread are.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Each channel has a plane, of which a thread reads a vector.
+    Planes,
+    /// The pixels follow each other, perhaps backwards, perhaps with their channels backwards.
+    Pixels { back: bool, turned: bool },
 }
 
 /// The number of pixels of a row after which the destination is at a multiple of 16.
@@ -43,12 +58,16 @@ pub(super) fn pixels(nest: &Nest) -> Option<SpecialisedKernel> {
     let blocks = parts * nest.others([pixels.channel, pixels.pixel]);
     let mut body = Body::default();
     pixels.write(&mut body, parts);
-    let Pixels { channels, threads, .. } = pixels;
+    let Pixels { channels, threads, size, .. } = pixels;
+    let name = match pixels.source {
+        Source::Planes => format!("pixels of {channels} channels"),
+        Source::Pixels { .. } => format!("turned pixels of {size} bytes"),
+    };
     Some(SpecialisedKernel {
-        name: format!("pixels of {channels} channels, units of {}", pixels.source_unit()),
+        name: format!("{name}, units of {}", pixels.source_unit()),
         blocks: u32::try_from(blocks).ok()?,
         threads: threads as u32,
-        shared_bytes: (16 * threads * channels) as u32,
+        shared_bytes: (16 * threads * pixels.vectors()) as u32,
         reads_lengths: nest.reads_lengths(),
         body: body.finish(),
     })
@@ -56,24 +75,53 @@ pub(super) fn pixels(nest: &Nest) -> Option<SpecialisedKernel> {
 
 impl<'a> Pixels<'a> {
     fn of(nest: &'a Nest) -> Option<Pixels<'a>> {
-        let channel = nest.loops().len().checked_sub(1)?;
-        let pixel = channel.checked_sub(1)?;
-        let width = nest.width;
-        let [of_pixels, of_channels] = [&nest.loops()[pixel], &nest.loops()[channel]];
-        let size = of_channels.len * width;
-        let is_right = matches!(width, 1 | 2 | 4)
-            && (2..=4).contains(&of_channels.len)
-            && of_channels.affine_stride().is_some()
-            && of_channels.dst_stride.unsigned_abs() == width
-            && of_pixels.affine_stride() == Some(width.cast_signed())
-            && of_pixels.dst_stride.unsigned_abs() == size
-            && of_pixels.len * width >= LEAST
-            && [pixel, channel].iter().all(|at| nest.is_free_of_tables(*at))
-            && nest.source_unit([pixel, pixel], nest.src_begin).is_multiple_of(width);
+        let last = nest.loops().len().checked_sub(1)?;
+        let (source, pixel, channels) = Pixels::source(nest, last)?;
+        let size = channels * nest.width;
+        let of_pixels = &nest.loops()[pixel];
+        let each = match source {
+            Source::Planes => 16 / nest.width,
+            Source::Pixels { .. } => 16 / greatest_common_divisor(size, 16),
+        };
+        let is_right = of_pixels.dst_stride.unsigned_abs() == size
+            && of_pixels.len * nest.width >= LEAST
+            && each * size <= MOST
+            && [pixel, last].iter().all(|at| nest.is_free_of_tables(*at));
         let skip = is_right.then(|| Pixels::skip(nest, size, pixel))??;
-        let each = 16 / width;
         let threads = of_pixels.len.div_ceil(each).next_power_of_two().clamp(32, 256);
-        Some(Pixels { nest, channels: of_channels.len, pixel, channel, each, threads, skip })
+        let pixels =
+            Pixels { nest, source, channels, size, pixel, channel: last, each, threads, skip };
+        (pixels.element() >= nest.width.min(4)).then_some(pixels)
+    }
+
+    /// Where pixels are, the loop over them, and the number of channels.
+    fn source(nest: &Nest, last: usize) -> Option<(Source, usize, usize)> {
+        let width = nest.width.cast_signed();
+        let inner = &nest.loops()[last];
+        if inner.dst_stride != width {
+            return None;
+        }
+        let stride = inner.affine_stride()?;
+        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            let source = Source::Pixels { back: true, turned: false };
+            return (stride == -width).then_some((source, last, 1));
+        }
+        let pixel = last.checked_sub(1)?;
+        let of_pixels = nest.loops()[pixel].affine_stride()?;
+        let size = width * inner.len.cast_signed();
+        if stride == -width && of_pixels.abs() == size {
+            let source = Source::Pixels { back: of_pixels < 0, turned: true };
+            return Some((source, pixel, inner.len));
+        }
+        let is_planes = width <= 4 && (2..=4).contains(&inner.len) && of_pixels == width;
+        is_planes.then_some((Source::Planes, pixel, inner.len))
+    }
+
+    /// The size in bytes of the parts in which the bytes of a pixel can be moved one by one, at most 4.
+    fn element(&self) -> usize {
+        let unit = self.nest.source_unit([self.pixel, self.pixel], self.nest.src_begin);
+        let units = [self.nest.width, self.nest.element_unit(), 4];
+        units.into_iter().fold(unit, greatest_common_divisor)
     }
 
     /// Returns `None` if no pixel of a row begins at a multiple of 16.
@@ -99,19 +147,28 @@ impl<'a> Pixels<'a> {
         (len + before).div_ceil(self.each * self.threads)
     }
 
-    /// What vectors of planes begin at multiples of.
+    /// What the vectors that are read begin at multiples of.
     fn source_unit(&self) -> usize {
+        let Pixels { nest, pixel, channel, channels, size, .. } = *self;
+        let begin = nest.src_begin;
+        let (unit, step) = match self.source {
+            Source::Planes => (nest.source_unit([pixel, pixel], begin), nest.width),
+            Source::Pixels { back, turned } => {
+                let first = if turned { (channels - 1) * nest.width } else { 0 };
+                let begin = begin + if back { size.cast_signed() } else { 0 } - first.cast_signed();
+                (nest.source_unit([pixel, channel], begin), size)
+            }
+        };
         let skipped = match self.skip {
             Skip::Constant(skip) => skip,
             Skip::ByRow { .. } => 1,
         };
-        let unit = self.nest.source_unit([self.pixel, self.pixel], self.nest.src_begin);
-        greatest_common_divisor(unit, skipped * self.nest.width)
+        greatest_common_divisor(unit, skipped * step)
     }
 
     fn write(&self, body: &mut Body, parts: usize) {
-        let Pixels { nest, channels, each, threads, .. } = *self;
-        let size = (channels * nest.width) as u32;
+        let Pixels { nest, each, threads, .. } = *self;
+        let (size, vectors) = (self.size as u32, self.vectors());
         let part = body.word("part", Word::Block % parts as u32);
         let rows = Word::Block / parts as u32;
         let steps = nest.other_steps(body, rows, [self.channel, self.pixel]);
@@ -130,13 +187,13 @@ impl<'a> Pixels<'a> {
         let first = body.word("first", part * (each * threads) as u32 + before);
         let pixel = body.word("pixel", first.clone() + Word::Thread * each as u32);
         let is_whole = self.is_whole(&pixel);
-        body.when(is_whole.clone(), |body| self.interleave(body, &steps, &pixel));
+        body.when(is_whole.clone(), |body| self.write_shared(body, &steps, &pixel));
         body.when(is_whole.negated(), |body| self.write_one_by_one(body, &steps, &row, &pixel));
         body.barrier();
         let begin = body.word("begin", row + first.clone() * size);
-        for turn in 0..channels {
+        for turn in 0..vectors {
             let vector = body.word("vector", Word::Thread + (turn * threads) as u32);
-            let from = first.clone() + vector.clone() / channels as u32 * each as u32;
+            let from = first.clone() + vector.clone() / vectors as u32 * each as u32;
             let from = body.word("from", from);
             body.when(self.is_whole(&from), |body| {
                 let words = body.load("v", Memory::Shared, 16, vector.clone() * 16);
@@ -152,55 +209,103 @@ impl<'a> Pixels<'a> {
         Word::from(u32::MAX).less(pixel.clone()).and(is_in_row)
     }
 
-    /// Reads a vector of each plane, and writes their elements to shared memory in the order of the destination.
-    fn interleave(&self, body: &mut Body, steps: &[Word], pixel: &Word) {
-        let unit = self.source_unit();
-        let mut read = Vec::new();
-        for channel in 0..self.channels {
-            let mut steps = steps.to_vec();
-            steps[self.pixel] = pixel.clone();
-            steps[self.channel] = Word::from(channel as u32);
-            let at = self.nest.src_at(body, &steps, None);
-            read.push((at.clone(), self.nest.vectors(body, at, unit == 16, false)));
-        }
-        let planes: Vec<Vec<Word>> = read
-            .into_iter()
-            .map(
-                |(at, words)| if words.len() > 4 { shifted(body, words, &at, unit) } else { words },
-            )
-            .collect();
-        let (width, channels) = (self.nest.width, self.channels);
-        let word = |body: &mut Body, number: usize| {
-            let bytes = [0, 1, 2, 3].map(|k| {
-                let (element, byte) = ((4 * number + k) / width, (4 * number + k) % width);
-                let at = element / channels * width + byte;
-                (planes[element % channels][at / 4].clone(), at % 4)
-            });
-            gathered(body, &bytes)
+    /// The number of vectors of a thread.
+    fn vectors(&self) -> usize {
+        self.each * self.size / 16
+    }
+
+    /// Reads the pixels of a thread, and writes them to shared memory in the order of the destination.
+    fn write_shared(&self, body: &mut Body, steps: &[Word], pixel: &Word) {
+        let read = match self.source {
+            Source::Planes => self.read_planes(body, steps, pixel),
+            Source::Pixels { back, .. } => self.read_pixels(body, steps, pixel, back),
         };
-        for vector in 0..channels {
-            let words = (0..4).map(|k| word(body, 4 * vector + k)).collect();
-            let at = Word::Thread * (16 * channels) as u32 + (16 * vector) as u32;
+        for vector in 0..self.vectors() {
+            let words = (0..4).map(|k| {
+                let byte = 16 * vector + 4 * k;
+                let bytes = [byte, byte + 1, byte + 2, byte + 3].map(|byte| self.source_of(byte));
+                gathered(body, &bytes.map(|at| (read[at / 4].clone(), at % 4)))
+            });
+            let words = words.collect();
+            let at = Word::Thread * (16 * self.vectors()) as u32 + (16 * vector) as u32;
             body.store(Memory::Shared, 16, at, words);
         }
     }
 
+    /// Which byte of those that a thread reads becomes a byte of its pixels.
+    fn source_of(&self, byte: usize) -> usize {
+        let Pixels { size, channels, each, .. } = *self;
+        let width = self.nest.width;
+        let (pixel, channel, within) = (byte / size, byte % size / width, byte % width);
+        match self.source {
+            Source::Planes => 16 * channel + pixel * width + within,
+            Source::Pixels { back, turned } => {
+                let pixel = if back { each - 1 - pixel } else { pixel };
+                let channel = if turned { channels - 1 - channel } else { channel };
+                pixel * size + channel * width + within
+            }
+        }
+    }
+
+    fn read_planes(&self, body: &mut Body, steps: &[Word], pixel: &Word) -> Vec<Word> {
+        let unit = self.source_unit();
+        let mut read = Vec::new();
+        for channel in 0..self.channels {
+            let at = self.at(body, steps, pixel.clone(), channel);
+            read.push((at.clone(), self.nest.vectors(body, at, unit == 16, false)));
+        }
+        let planes = read.into_iter().flat_map(|(at, words)| match words.len() {
+            8 => shifted(body, words, &at, unit),
+            _ => words,
+        });
+        planes.collect()
+    }
+
+    fn read_pixels(&self, body: &mut Body, steps: &[Word], pixel: &Word, back: bool) -> Vec<Word> {
+        let first = if back { pixel.clone() + (self.each - 1) as u32 } else { pixel.clone() };
+        let turned = matches!(self.source, Source::Pixels { turned: true, .. });
+        let at = self.at(body, steps, first, if turned { self.channels - 1 } else { 0 });
+        let begin = body.word("low", at.clone().down_to(16));
+        let mut words = Vec::new();
+        for vector in 0..self.vectors() {
+            let at = begin.clone() + (16 * vector) as u32;
+            words.extend(body.load("v", Memory::Source, 16, at));
+        }
+        match self.source_unit() {
+            16 => words,
+            unit => {
+                let last = at.clone() + (16 * self.vectors() - 1) as u32;
+                words.extend(body.load("v", Memory::Source, 16, last.down_to(16)));
+                shifted(body, words, &at, unit)
+            }
+        }
+    }
+
+    /// The position of a pixel's channel in the source.
+    fn at(&self, body: &mut Body, steps: &[Word], pixel: Word, channel: usize) -> Word {
+        let mut steps = steps.to_vec();
+        steps[self.channel] = Word::from(channel as u32);
+        steps[self.pixel] = pixel;
+        self.nest.src_at(body, &steps, None)
+    }
+
     fn write_one_by_one(&self, body: &mut Body, steps: &[Word], row: &Word, pixel: &Word) {
-        let width = self.nest.width as u32;
         let k = body.variable("k", (Word::from(0) - pixel.clone()).max(0.into()));
         let last = Word::from(self.nest.loops()[self.pixel].len as u32);
         let in_group = Word::from(k).less(Word::from(self.each as u32));
         let in_row = (pixel.clone() + Word::from(k)).less(last);
         body.repeat_while(in_group.and(in_row), |body| {
             let own = body.word("own", pixel.clone() + Word::from(k));
+            let to = body.word("to", row.clone() + own.clone() * self.size as u32);
+            let element = self.element();
             for channel in 0..self.channels {
-                let mut steps = steps.to_vec();
-                steps[self.pixel] = own.clone();
-                steps[self.channel] = Word::from(channel as u32);
-                let at = self.nest.src_at(body, &steps, None);
-                let value = body.load("e", Memory::Source, width, at);
-                let place = own.clone() * self.channels as u32 + channel as u32;
-                body.store(Memory::Destination, width, row.clone() + place * width, value);
+                let at = self.at(body, steps, own.clone(), channel);
+                for byte in (0..self.nest.width).step_by(element) {
+                    let value =
+                        body.load("e", Memory::Source, element as u32, at.clone() + byte as u32);
+                    let to = to.clone() + (channel * self.nest.width + byte) as u32;
+                    body.store(Memory::Destination, element as u32, to, value);
+                }
             }
             body.set(k, Word::from(k) + 1);
         });

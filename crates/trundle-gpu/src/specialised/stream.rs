@@ -212,7 +212,10 @@ impl<'a> Stream<'a> {
     fn vector(&self, body: &mut Body, piece: &Piece, read: (Word, Vec<Word>)) -> Vec<Word> {
         let (window, vectors) = read;
         let shift = self.shift().map_or(window, |shift| Word::from(shift as u32));
-        let words = shifted(body, vectors, &shift, self.source_unit());
+        let words = match vectors.len() {
+            8 => shifted(body, vectors, &shift, self.source_unit()),
+            _ => vectors,
+        };
         if self.back == [false, false] {
             return words;
         }

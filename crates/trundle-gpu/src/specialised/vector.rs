@@ -3,19 +3,20 @@
 use super::body::{Body, Memory};
 use super::word::{Test, Word};
 
-/// The 16 bytes from the byte `at % 16` of two vectors on. `at` is a multiple of `unit`.
+/// The bytes from the byte `at % 16` of some vectors on, of one vector less. `at` is a multiple of `unit`.
 pub(super) fn shifted(body: &mut Body, vectors: Vec<Word>, at: &Word, unit: usize) -> Vec<Word> {
+    let count = vectors.len() - 4;
     let mut words = vectors;
-    for (bytes, needed) in [(8, 6), (4, 5)] {
-        if unit <= bytes && words.len() > 4 {
+    for bytes in [8, 4] {
+        if unit <= bytes {
             let far = Word::from(0).below(at.clone() & bytes as u32);
-            words = (0..needed)
+            words = (0..words.len() - bytes / 4)
                 .map(|k| Word::select(far.clone(), words[k + bytes / 4].clone(), words[k].clone()))
                 .map(|word| body.word("w", word))
                 .collect();
         }
     }
-    if unit < 4 && words.len() > 4 {
+    if unit < 4 {
         let bits = body.word("bits", (at.clone() & 3) * 8);
         words = words
             .windows(2)
@@ -23,7 +24,7 @@ pub(super) fn shifted(body: &mut Body, vectors: Vec<Word>, at: &Word, unit: usiz
             .map(|word| body.word("w", word))
             .collect();
     }
-    words.truncate(4);
+    words.truncate(count);
     words
 }
 

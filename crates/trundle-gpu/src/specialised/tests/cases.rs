@@ -90,6 +90,9 @@ pub(super) fn cases() -> Vec<Named> {
         named("CHW to HWC u8", &[2, 3, 64, 100], 1, &[transpose(&[0, 2, 3, 1])]),
         named("HWC to CHW f32", &[1, 64, 100, 3], 4, &[transpose(&[0, 3, 1, 2])]),
         named("CHW to HWC f32", &[1, 3, 64, 100], 4, &[transpose(&[0, 2, 3, 1])]),
+        named("flip pictures u8", &[8, 64, 100, 3], 1, &[flip(&[2])]),
+        named("flip channels u8", &[8, 64, 100, 3], 1, &[flip(&[3])]),
+        named("flip pictures f32", &[2, 64, 100, 3], 4, &[flip(&[2])]),
         named("6 axes f32", &[4, 8, 6, 8, 4, 10], 4, &[transpose(&[5, 4, 3, 2, 1, 0])]),
     ]
 }
