@@ -239,6 +239,8 @@ static RunMoved load_specialised(const void* image) {
     const size_t bytes = library_bytes(image);
     const bool is_written = file >= 0 && write(file, image, bytes) == ssize_t(bytes);
     void* library = is_written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (is_written && !library)
+        std::fprintf(stderr, "emulated module: %s\n", dlerror());
     close(file);
     unlink(path);
     return library ? reinterpret_cast<RunMoved>(dlsym(library, "run_moved")) : nullptr;

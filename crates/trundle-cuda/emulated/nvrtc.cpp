@@ -32,7 +32,7 @@ std::string content(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The number of compilations, for tests that count them.
+// The number of compiled kernels, for tests.
 std::atomic<unsigned long long> compiled{0};
 
 } // namespace
@@ -64,7 +64,8 @@ int nvrtcDestroyProgram(Program** program) {
 }
 
 int nvrtcCompileProgram(Program* program, int options, const char* const* given) {
-    ++compiled;
+    const bool has_kernel = program->text.find(" moved(") != std::string::npos;
+    compiled += has_kernel;
     for (int each = 0; each < options; ++each)
         if (!std::strncmp(given[each], "--gpu-architecture=", 19) && std::strcmp(given[each] + 19, "sm_90")) {
             program->log = "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
@@ -78,11 +79,13 @@ int nvrtcCompileProgram(Program* program, int options, const char* const* given)
         std::ofstream file(at + "/text.cpp");
         const bool has_barriers = program->text.find("__syncthreads") != std::string::npos;
         file << "#define HAS_BARRIERS " << has_barriers << "\n#include \"" HERE "/specialised.h\"\n#line 1 \"moved.cu\"\n"
-             << program->text << "\nextern \"C\" const char* run_moved(const Moved* moving) { return emulated::run(moved, *moving); }\n";
+             << program->text << "\n";
+        if (has_kernel)
+            file << "extern \"C\" const char* run_moved(const Moved* moving) { return emulated::run(moved, *moving); }\n";
     }
     const char* compiler = std::getenv("CXX");
     // Without the libraries that the process has anyway, linking takes half the time.
-    const std::string flags = " -std=c++17 -O0 -w -fPIC -shared -nostartfiles -nodefaultlibs ";
+    const std::string flags = " -std=c++17 -O0 -w -fPIC -shared -fno-threadsafe-statics -nostartfiles -nodefaultlibs ";
     const std::string command = std::string(compiler ? compiler : "c++") + flags + "-o " + at + "/library.so " + at +
                                 "/text.cpp >" + at + "/log 2>&1";
     const bool is_right = std::system(command.c_str()) == 0;

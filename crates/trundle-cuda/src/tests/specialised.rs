@@ -9,7 +9,7 @@ use cudarc::driver::result;
 use libloading::Library;
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
-use trundle_core::ops::{Flip, Roll};
+use trundle_core::ops::{Flip, Roll, Transpose};
 use trundle_core::{Backend, Layout, Move, Op, Shape};
 use trundle_testing::cases::any_widths;
 use trundle_testing::shapings::shaping_chains;
@@ -57,6 +57,11 @@ fn check_run(gpu: &Cuda, plan: &CudaPlan, work: &Move) {
     assert!(gpu.read(&dst).unwrap() == moved(work, &bytes), "{plan}");
 }
 
+/// Moves are right without their kernels, too.
+fn check_no_kernel_failed() {
+    assert_eq!(take_warning(), None);
+}
+
 fn state(plan: &CudaPlan) -> String {
     plan.to_string().lines().filter(|line| line.contains("specialised")).collect()
 }
@@ -66,6 +71,7 @@ fn moves_by_specialised_kernels_match_the_oracle() {
     let Some(gpu) = specialising(FIRST) else { return };
     let (share, shares) = if everything() { (0, 1) } else { (5, 1000) };
     suite::conformance(&gpu, share, shares);
+    check_no_kernel_failed();
 }
 
 #[test]
@@ -78,14 +84,40 @@ fn random_chains_by_specialised_kernels_match_the_cpu() {
     holds(cases, &given, |(chain, width, src, dst)| {
         check_against_cpu(&gpu, &chain, width, [src, dst]).map_err(TestCaseError::fail)
     });
+    check_no_kernel_failed();
+}
+
+fn transposed(sizes: &[usize], order: &[i64], width: usize) -> Move {
+    let shape = Shape::new(sizes.to_vec()).unwrap();
+    let map = Op::from(Transpose::new(order)).index_map(&shape).unwrap();
+    let [src, dst] = [&shape, map.out_shape()].map(|of| Layout::row_major(of, width).unwrap());
+    Move::new(&map, width, &src, &dst, 64).unwrap()
+}
+
+/// Channels in opposite order, as from BGR to RGB.
+fn flipped_channels() -> Move {
+    let shape = Shape::new([64, 50, 3]).unwrap();
+    let map = Op::from(Flip::new(&[2])).index_map(&shape).unwrap();
+    let layout = Layout::row_major(&shape, 1).unwrap();
+    Move::new(&map, 1, &layout, &layout, 64).unwrap()
 }
 
 #[test]
-fn a_plan_uses_a_kernel_at_once_if_the_caller_asks() {
+fn a_plan_uses_a_kernel_of_each_pattern_at_once_if_the_caller_asks() {
     let Some(gpu) = specialising(FIRST) else { return };
-    for work in [roll(), reverse()] {
+    for (pattern, work) in [
+        ("stream", roll()),
+        ("stream", reverse()),
+        ("tile", transposed(&[300, 200], &[1, 0], 4)),
+        ("tile", transposed(&[1001, 777], &[1, 0], 1)),
+        ("tile", transposed(&[200, 5, 64], &[2, 1, 0], 2)),
+        ("planes", transposed(&[64, 50, 3], &[2, 0, 1], 1)),
+        ("pixels", transposed(&[3, 64, 50], &[1, 2, 0], 1)),
+        ("turned pixels", flipped_channels()),
+    ] {
         let plan = gpu.plan(&work);
-        assert!(state(&plan).ends_with(", used"), "{plan}");
+        let state = state(&plan);
+        assert!(state.contains(&format!(": {pattern}")) && state.ends_with(", used"), "{plan}");
         check_run(&gpu, &plan, &work);
     }
 }
