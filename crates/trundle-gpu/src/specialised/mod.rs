@@ -3,6 +3,7 @@
 //! A kernel is a tree of statements, which a printer converts to the language of a device.
 
 mod body;
+mod boxes;
 mod cuda;
 mod digits;
 #[cfg(test)]
@@ -36,8 +37,8 @@ pub struct SpecialisedKernel {
 }
 
 /// The patterns. The first one that fits a block is the fastest.
-const PATTERNS: [fn(&Nest) -> Option<SpecialisedKernel>; 4] =
-    [pixels::pixels, planes::planes, stream::stream, tile::tile];
+const PATTERNS: [fn(&Nest) -> Option<SpecialisedKernel>; 5] =
+    [pixels::pixels, planes::planes, boxes::boxes, stream::stream, tile::tile];
 
 impl SpecialisedKernel {
     /// Writes the kernel of a block. `src` and `dst` are the addresses of the buffers modulo 16.

@@ -171,6 +171,38 @@ impl Nest {
         steps
     }
 
+    /// The first step of each loop in the box of a block, of `extents` steps. `counts` are the numbers of boxes along
+    /// each loop. Blocks follow each other along the destination, or along destination and source in turn.
+    pub(super) fn box_steps(
+        &self,
+        body: &mut Body,
+        counts: &[usize],
+        extents: &[usize],
+        by_destination: bool,
+    ) -> Vec<Word> {
+        let by_dst: Vec<usize> = (0..counts.len()).rev().filter(|at| counts[*at] > 1).collect();
+        let mut by_src = by_dst.clone();
+        let stride =
+            |at: usize| self.loops()[at].affine_stride().map_or(usize::MAX, isize::unsigned_abs);
+        by_src.sort_by_key(|at| stride(*at));
+        let mut order = Vec::new();
+        for (dst, src) in by_dst.iter().zip(&by_src) {
+            let src = if by_destination { dst } else { src };
+            order.extend(
+                [dst, src].into_iter().filter(|at| !order.contains(at)).collect::<Vec<_>>(),
+            );
+        }
+        order.dedup();
+        let mut steps = vec![Word::from(0); counts.len()];
+        let mut rest = Word::Block;
+        for at in order {
+            let number = rest.clone() % counts[*at] as u32;
+            steps[*at] = body.word("o", number * extents[*at] as u32);
+            rest = body.word("rest", rest / counts[*at] as u32);
+        }
+        steps
+    }
+
     /// Whether all rows, along the innermost loop, begin at the same remainder by 16 in the destination.
     pub(super) fn is_even(&self) -> bool {
         let outer = &self.loops()[..self.loops().len() - 1];

@@ -11,6 +11,8 @@ use super::word::{Test, Word};
 /// The minimum size in bytes of what follows each other in a plane. A guess: a warp then reads most of a line.
 const LEAST: usize = 128;
 
+const THREADS: usize = 256;
+
 /// The maximum size in bytes of the pixels of a thread.
 const MOST: usize = 96;
 
@@ -27,7 +29,6 @@ struct Pixels<'a> {
     channel: usize,
     /// The number of pixels of a thread, which are whole vectors.
     each: usize,
-    threads: usize,
     skip: Skip,
 }
 
@@ -52,13 +53,25 @@ enum Skip {
     },
 }
 
+/// The pixels of a thread.
+struct Group {
+    /// The steps of the other loops.
+    steps: Vec<Word>,
+    /// Where the row begins in the destination.
+    row: Word,
+    /// The first pixel. It is negative if the group begins before the row.
+    pixel: Word,
+    /// Whether there is such a group, and whether all of its pixels are in the row.
+    exists: Test,
+    whole: Test,
+}
+
 pub(super) fn pixels(nest: &Nest) -> Option<SpecialisedKernel> {
     let pixels = Pixels::of(nest)?;
-    let parts = pixels.parts();
-    let blocks = parts * nest.others([pixels.channel, pixels.pixel]);
+    let blocks = pixels.groups().div_ceil(THREADS);
     let mut body = Body::default();
-    pixels.write(&mut body, parts);
-    let Pixels { channels, threads, size, .. } = pixels;
+    pixels.write(&mut body);
+    let Pixels { channels, size, .. } = pixels;
     let name = match pixels.source {
         Source::Planes => format!("pixels of {channels} channels"),
         Source::Pixels { .. } => format!("turned pixels of {size} bytes"),
@@ -66,8 +79,8 @@ pub(super) fn pixels(nest: &Nest) -> Option<SpecialisedKernel> {
     Some(SpecialisedKernel {
         name: format!("{name}, units of {}", pixels.source_unit()),
         blocks: u32::try_from(blocks).ok()?,
-        threads: threads as u32,
-        shared_bytes: (16 * threads * pixels.vectors()) as u32,
+        threads: THREADS as u32,
+        shared_bytes: (16 * THREADS * pixels.vectors()) as u32,
         reads_lengths: nest.reads_lengths(),
         body: body.finish(),
     })
@@ -88,10 +101,8 @@ impl<'a> Pixels<'a> {
             && each * size <= MOST
             && [pixel, last].iter().all(|at| nest.is_free_of_tables(*at));
         let skip = is_right.then(|| Pixels::skip(nest, size, pixel))??;
-        let threads = of_pixels.len.div_ceil(each).next_power_of_two().clamp(32, 256);
-        let pixels =
-            Pixels { nest, source, channels, size, pixel, channel: last, each, threads, skip };
-        (pixels.element() >= nest.width.min(4)).then_some(pixels)
+        let pixels = Pixels { nest, source, channels, size, pixel, channel: last, each, skip };
+        (pixels.element() == greatest_common_divisor(nest.width, 4)).then_some(pixels)
     }
 
     /// Where pixels are, the loop over them, and the number of channels.
@@ -140,11 +151,14 @@ impl<'a> Pixels<'a> {
         })
     }
 
-    /// The number of blocks for each row.
-    fn parts(&self) -> usize {
+    /// The number of groups of a row.
+    fn groups_of_row(&self) -> usize {
         let before = if matches!(self.skip, Skip::Constant(0)) { 0 } else { self.each };
-        let len = self.nest.loops()[self.pixel].len;
-        (len + before).div_ceil(self.each * self.threads)
+        (self.nest.loops()[self.pixel].len + before).div_ceil(self.each)
+    }
+
+    fn groups(&self) -> usize {
+        self.groups_of_row() * self.nest.others([self.channel, self.pixel])
     }
 
     /// What the vectors that are read begin at multiples of.
@@ -166,13 +180,33 @@ impl<'a> Pixels<'a> {
         greatest_common_divisor(unit, skipped * step)
     }
 
-    fn write(&self, body: &mut Body, parts: usize) {
-        let Pixels { nest, each, threads, .. } = *self;
-        let (size, vectors) = (self.size as u32, self.vectors());
-        let part = body.word("part", Word::Block % parts as u32);
-        let rows = Word::Block / parts as u32;
-        let steps = nest.other_steps(body, rows, [self.channel, self.pixel]);
-        let row = nest.dst_at(&steps);
+    fn write(&self, body: &mut Body) {
+        let first = Word::Block * THREADS as u32;
+        let own = self.group(body, first.clone() + Word::Thread);
+        body.when(own.exists.clone(), |body| {
+            body.when(own.whole.clone(), |body| self.write_shared(body, &own));
+            body.when(own.whole.clone().negated(), |body| self.write_one_by_one(body, &own));
+        });
+        body.barrier();
+        for turn in 0..self.vectors() {
+            let vectors = self.vectors() as u32;
+            let vector = body.word("vector", Word::Thread + (turn * THREADS) as u32);
+            let group = self.group(body, first.clone() + vector.clone() / vectors);
+            body.when(group.exists.and(group.whole), |body| {
+                let words = body.load("v", Memory::Shared, 16, vector.clone() * 16);
+                let begin = group.row + group.pixel * self.size as u32;
+                let at = begin + vector % vectors * 16;
+                body.store(Memory::Destination, 16, at, words);
+            });
+        }
+    }
+
+    fn group(&self, body: &mut Body, number: Word) -> Group {
+        let groups = self.groups_of_row() as u32;
+        let number = body.word("group", number);
+        let except = [self.channel, self.pixel];
+        let steps = self.nest.other_steps(body, number.clone() / groups, except);
+        let row = self.nest.dst_at(&steps);
         let row = body.word("row", row);
         // The first group of pixels begins before the row.
         let skip = match self.skip {
@@ -183,30 +217,17 @@ impl<'a> Pixels<'a> {
         };
         let skip = body.word("skip", skip);
         let is_none = skip.clone().less(1.into());
-        let before = Word::select(is_none, Word::from(0), skip - each as u32);
-        let first = body.word("first", part * (each * threads) as u32 + before);
-        let pixel = body.word("pixel", first.clone() + Word::Thread * each as u32);
-        let is_whole = self.is_whole(&pixel);
-        body.when(is_whole.clone(), |body| self.write_shared(body, &steps, &pixel));
-        body.when(is_whole.negated(), |body| self.write_one_by_one(body, &steps, &row, &pixel));
-        body.barrier();
-        let begin = body.word("begin", row + first.clone() * size);
-        for turn in 0..vectors {
-            let vector = body.word("vector", Word::Thread + (turn * threads) as u32);
-            let from = first.clone() + vector.clone() / vectors as u32 * each as u32;
-            let from = body.word("from", from);
-            body.when(self.is_whole(&from), |body| {
-                let words = body.load("v", Memory::Shared, 16, vector.clone() * 16);
-                body.store(Memory::Destination, 16, begin.clone() + vector * 16, words);
-            });
-        }
-    }
-
-    /// Whether all pixels of a thread are in the row.
-    fn is_whole(&self, pixel: &Word) -> Test {
+        let before = Word::select(is_none, Word::from(0), skip - self.each as u32);
+        let pixel = number.clone() % groups * self.each as u32 + before;
+        let pixel = body.word("pixel", pixel);
         let len = Word::from(self.nest.loops()[self.pixel].len as u32);
         let is_in_row = (pixel.clone() + (self.each - 1) as u32).less(len);
-        Word::from(u32::MAX).less(pixel.clone()).and(is_in_row)
+        let whole = Word::from(u32::MAX).less(pixel.clone()).and(is_in_row);
+        let exists = match self.groups().is_multiple_of(THREADS) {
+            true => Test::Constant(true),
+            false => number.less(Word::from(self.groups() as u32)),
+        };
+        Group { steps, row, pixel, exists, whole }
     }
 
     /// The number of vectors of a thread.
@@ -215,7 +236,8 @@ impl<'a> Pixels<'a> {
     }
 
     /// Reads the pixels of a thread, and writes them to shared memory in the order of the destination.
-    fn write_shared(&self, body: &mut Body, steps: &[Word], pixel: &Word) {
+    fn write_shared(&self, body: &mut Body, group: &Group) {
+        let Group { steps, pixel, .. } = group;
         let read = match self.source {
             Source::Planes => self.read_planes(body, steps, pixel),
             Source::Pixels { back, .. } => self.read_pixels(body, steps, pixel, back),
@@ -289,7 +311,8 @@ impl<'a> Pixels<'a> {
         self.nest.src_at(body, &steps, None)
     }
 
-    fn write_one_by_one(&self, body: &mut Body, steps: &[Word], row: &Word, pixel: &Word) {
+    fn write_one_by_one(&self, body: &mut Body, group: &Group) {
+        let Group { steps, row, pixel, .. } = group;
         let k = body.variable("k", (Word::from(0) - pixel.clone()).max(0.into()));
         let last = Word::from(self.nest.loops()[self.pixel].len as u32);
         let in_group = Word::from(k).less(Word::from(self.each as u32));

@@ -52,16 +52,10 @@ struct Slot {
     whole: Test,
 }
 
-/// The vectors of each thread, and the threads of a block, as measured on an H200. Tables take time to be read, so that
-/// more vectors on their way are faster.
-fn settings(nest: &Nest) -> (usize, usize) {
-    if nest.reads_lengths() { (2, 128) } else { (1, 256) }
-}
-
 /// Returns `None` if too few elements follow each other.
 pub(super) fn stream(nest: &Nest) -> Option<SpecialisedKernel> {
     let stream = Stream::of(nest)?;
-    let (count, threads) = settings(nest);
+    let (count, threads) = stream.settings();
     let vectors = nest.rows().checked_mul(stream.slots()).filter(|vectors| *vectors < 1 << 28)?;
     let mut body = Body::default();
     let first = Word::Block * (count * threads) as u32 + Word::Thread;
@@ -95,7 +89,7 @@ impl<'a> Stream<'a> {
         if let Some((at, strides)) = nest.innermost_run() {
             let back = strides.map(|stride| stride < 0);
             let is_turned = back.contains(&true);
-            let aligned = 16 % width == 0 && nest.dst_unit() % width == 0;
+            let aligned = 16 % width == 0 && nest.dst_unit().is_multiple_of(width);
             if !is_turned || aligned {
                 stream.run = Some(at);
                 stream.length = width * nest.loops()[at].len;
@@ -104,6 +98,13 @@ impl<'a> Stream<'a> {
             }
         }
         (stream.length >= LEAST).then_some(stream)
+    }
+
+    /// The vectors of each thread, and the threads of a block, as measured on an H200. A thread that waits for a table or
+    /// for second pieces should have another vector under way.
+    fn settings(&self) -> (usize, usize) {
+        let is_short = self.length < 128 && self.source_unit() < 16;
+        if self.nest.reads_lengths() || is_short { (2, 128) } else { (1, 256) }
     }
 
     /// The number of vectors for each row.

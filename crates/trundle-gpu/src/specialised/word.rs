@@ -190,6 +190,10 @@ impl Test {
         }
     }
 
+    pub(crate) fn is_always(&self) -> bool {
+        *self == Test::Constant(true)
+    }
+
     pub(crate) fn negated(self) -> Test {
         match self {
             Test::Constant(known) => Test::Constant(!known),

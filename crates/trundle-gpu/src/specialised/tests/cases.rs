@@ -10,7 +10,7 @@ pub(super) struct Named {
     pub(super) begins: [usize; 2],
 }
 
-fn named(name: &'static str, sizes: &[usize], width: usize, ops: &[Op]) -> Named {
+pub(super) fn named(name: &'static str, sizes: &[usize], width: usize, ops: &[Op]) -> Named {
     named_at(name, sizes, width, ops, [0, 0])
 }
 
@@ -32,20 +32,20 @@ fn named_at(
     Named { name, work, begins }
 }
 
-fn roll(shift: &[i64]) -> Op {
+pub(super) fn roll(shift: &[i64]) -> Op {
     let axes: Vec<i64> = (0..shift.len() as i64).collect();
     Roll::new(shift, &axes).into()
 }
 
-fn flip(axes: &[i64]) -> Op {
+pub(super) fn flip(axes: &[i64]) -> Op {
     Flip::new(axes).into()
 }
 
-fn transpose(axes: &[i64]) -> Op {
+pub(super) fn transpose(axes: &[i64]) -> Op {
     Transpose::new(axes).into()
 }
 
-fn reverse(axis: i64, batches: usize, size: usize) -> Op {
+pub(super) fn reverse(axis: i64, batches: usize, size: usize) -> Op {
     let lengths: Vec<i128> = (0..batches).map(|at| (at * 7 % (size + 1)) as i128).collect();
     ReverseSequence::new(axis, 0, lengths).into()
 }

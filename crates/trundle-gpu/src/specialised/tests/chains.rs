@@ -96,7 +96,7 @@ fn transposes_match_the_oracle_at_any_begin() {
     let sizes = (1..4usize, 1..4usize, 2..180usize, 2..180usize);
     let width = (0..7usize).prop_map(|at| [1, 2, 4, 4, 8, 16, 1][at]);
     let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
-    let given = (sizes, width, [begins(), begins()], (0..8usize, 1..99i64));
+    let given = (sizes, width, [begins(), begins()], (0..9usize, 1..99i64));
     let cases = if everything() { 5000 } else { 300 };
     holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
         let shape = Shape::new([a, b, c, d]).unwrap();
@@ -107,6 +107,7 @@ fn transposes_match_the_oracle_at_any_begin() {
             4 => vec![Flip::new(&[3]).into(), Transpose::new(&[0, 3, 1, 2]).into()],
             5 => vec![Roll::new(&[shift], &[3]).into(), Transpose::new(&[0, 3, 1, 2]).into()],
             6 => vec![Transpose::new(&[1, 3, 0, 2]).into(), Roll::new(&[shift], &[3]).into()],
+            7 => vec![Transpose::new(&[2, 1, 0, 3]).into(), Roll::new(&[shift], &[1]).into()],
             _ => vec![
                 Flip::new(&[2, 3]).into(),
                 Roll::new(&[shift], &[3]).into(),
@@ -151,6 +152,30 @@ fn pixels_and_planes_match_the_oracle_at_any_begin() {
             map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
         }
         let begins = [src, dst].map(|begin| begin / width * width);
+        check_map(&map, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}
+
+#[test]
+fn short_runs_match_the_oracle_at_any_begin() {
+    let sizes = (1..30usize, 1..30usize, 1..4usize, 2..17usize);
+    let width = (0..3usize).prop_map(|at| [8, 16, 8][at]);
+    let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
+    let given = (sizes, width, [begins(), begins()], (0..4usize, 1..99i64));
+    let cases = if everything() { 5000 } else { 200 };
+    holds(cases, &given, |((a, b, c, d), width, begins, (kind, shift))| {
+        let ops: Vec<Op> = match kind {
+            0 => vec![Transpose::new(&[1, 0, 2, 3]).into()],
+            1 => vec![Transpose::new(&[2, 1, 0, 3]).into()],
+            2 => vec![Flip::new(&[0]).into(), Transpose::new(&[1, 2, 0, 3]).into()],
+            _ => vec![Roll::new(&[shift], &[1]).into(), Transpose::new(&[1, 2, 0, 3]).into()],
+        };
+        let mut map = IndexMap::identity(&Shape::new([a, b, c, d]).unwrap());
+        for op in ops {
+            map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
+        }
+        let begins = begins.map(|begin| begin / 8 * 8);
         check_map(&map, width, begins).map_err(TestCaseError::fail)
     });
     BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));

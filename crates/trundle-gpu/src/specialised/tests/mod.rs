@@ -6,3 +6,4 @@ mod cases;
 mod chains;
 mod conformance;
 mod host;
+mod measured;

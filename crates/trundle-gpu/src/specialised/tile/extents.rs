@@ -20,6 +20,17 @@ pub(super) struct Settings {
     pub(super) ahead: bool,
 }
 
+impl Settings {
+    /// Halves the longest side of the box. Returns whether there is one.
+    pub(super) fn halve(&mut self, source: usize) -> bool {
+        let others = (0..self.extents.len()).filter(|at| *at != source);
+        let longest = others.max_by_key(|at| self.extents[*at]).unwrap_or(source);
+        let is_divided = self.extents[longest] > 1;
+        self.extents[longest] = self.extents[longest].div_ceil(2);
+        is_divided
+    }
+}
+
 /// The axes of a box, and which numbers of bytes begin at multiples of 16.
 pub(super) struct Shape<'a> {
     pub(super) nest: &'a Nest,
@@ -66,7 +77,7 @@ impl Shape<'_> {
         let sized = |extents, threads| self.sized(extents, threads, 320);
         match (width, self.source_unit) {
             (_, 16) => Settings { group: 3, ahead: true, ..sized([line, 128], 512) },
-            (4, 4..) => {
+            (4, 4) => {
                 let group = if is_whole { 4 } else { 20 };
                 Settings { unit: 4, group, ..sized([line, 128], 256) }
             }
@@ -151,24 +162,6 @@ impl Shape<'_> {
             end *= self.len(next);
         }
         along
-    }
-
-    /// The loops, those along which blocks follow each other first.
-    pub(super) fn order(&self, counts: &[usize], by_destination: bool) -> Vec<usize> {
-        let by_dst: Vec<usize> = (0..counts.len()).rev().collect();
-        if by_destination {
-            return by_dst;
-        }
-        let mut by_src = by_dst.clone();
-        by_src.sort_by_key(|at| self.stride(*at).unwrap_or(usize::MAX));
-        let both = by_dst.iter().zip(&by_src).flat_map(|(dst, src)| [*dst, *src]);
-        let mut order = Vec::new();
-        for at in both.filter(|at| counts[*at] > 1).chain(by_dst.clone()) {
-            if !order.contains(&at) {
-                order.push(at);
-            }
-        }
-        order
     }
 }
 

@@ -48,7 +48,8 @@ impl Image {
             loops.iter().map(|each| each.dst_stride.unsigned_abs()).collect();
         let mut bytes = tile.local[tile.outer] * tile.inner;
         for at in tile.segments() {
-            let behind = (strides[at] as isize - bytes as isize).rem_euclid(16).unsigned_abs();
+            let behind =
+                (strides[at].cast_signed() - bytes.cast_signed()).rem_euclid(16).unsigned_abs();
             strides[at] = bytes + behind;
             if at == tile.source {
                 strides[at] += source_pad;

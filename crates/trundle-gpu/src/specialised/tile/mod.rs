@@ -77,8 +77,7 @@ struct Origin {
 }
 
 pub(super) fn tile(nest: &Nest) -> Option<SpecialisedKernel> {
-    let tile = Tile::of(nest)?;
-    let image = Image::of(&tile)?;
+    let (tile, image) = Tile::of(nest)?;
     let blocks = u32::try_from(tile.counts().iter().product::<usize>()).ok()?;
     let mut body = Body::default();
     let origin = tile.origin(&mut body);
@@ -99,7 +98,7 @@ pub(super) fn tile(nest: &Nest) -> Option<SpecialisedKernel> {
 }
 
 impl<'a> Tile<'a> {
-    fn of(nest: &'a Nest) -> Option<Tile<'a>> {
+    fn of(nest: &'a Nest) -> Option<(Tile<'a>, Image)> {
         let (source, back) = nest.source_run()?;
         let last = nest.loops().len() - 1;
         let width = nest.width;
@@ -116,21 +115,28 @@ impl<'a> Tile<'a> {
         if is_cut && !source_unit.is_multiple_of(width) {
             return None;
         }
-        let settings = Shape { nest, source, source_unit }.settings();
-        let mut tile = Tile {
-            nest,
-            local: settings.extents.clone(),
-            settings,
-            source,
-            back,
-            source_unit,
-            outer: last,
-            inner: width,
-            skew: None,
-            lanes: 0,
-        };
-        tile.divide();
-        Some(tile)
+        let mut settings = Shape { nest, source, source_unit }.settings();
+        loop {
+            let mut tile = Tile {
+                nest,
+                settings: settings.clone(),
+                source,
+                back,
+                source_unit,
+                outer: last,
+                inner: width,
+                skew: None,
+                local: Vec::new(),
+                lanes: 0,
+            };
+            tile.divide();
+            if let Some(image) = Image::of(&tile) {
+                return Some((tile, image));
+            }
+            if !settings.halve(source) {
+                return None;
+            }
+        }
     }
 
     /// Decides which run of the destination a box has, and the lanes.
@@ -216,21 +222,14 @@ impl<'a> Tile<'a> {
 
     /// Whether steps of a loop can be beyond its end, in some box.
     fn is_ragged(&self, at: usize) -> bool {
-        self.nest.loops()[at].len % self.settings.extents[at] != 0
+        !self.nest.loops()[at].len.is_multiple_of(self.settings.extents[at])
             || at == self.outer && self.lead() > 0
     }
 
     fn origin(&self, body: &mut Body) -> Origin {
         let counts = self.counts();
-        let order = Shape { nest: self.nest, source: self.source, source_unit: self.source_unit }
-            .order(&counts, self.settings.by_destination);
-        let mut steps = vec![Word::from(0); counts.len()];
-        let mut rest = Word::Block;
-        for at in order.iter().filter(|at| counts[**at] > 1) {
-            let number = rest.clone() % counts[*at] as u32;
-            steps[*at] = body.word("o", number * self.settings.extents[*at] as u32);
-            rest = body.word("rest", rest / counts[*at] as u32);
-        }
+        let extents = &self.settings.extents;
+        let steps = self.nest.box_steps(body, &counts, extents, self.settings.by_destination);
         let mut local = steps.clone();
         local[self.outer] = local[self.outer].clone() - self.lead() as u32;
         let dst = self.nest.dst_at(&local);
@@ -301,7 +300,7 @@ impl<'a> Tile<'a> {
         let element = read.clone() * self.per_read() as u32;
         let step = steps[self.source].clone() + element.clone();
         // The box ends within the lanes, or within the loop.
-        let has_idle = self.reads_of_row() % self.lanes != 0;
+        let has_idle = !self.reads_of_row().is_multiple_of(self.lanes);
         let last = (nest.loops()[self.source].len - 1) / self.per_read() * self.per_read();
         let last = Word::from(last as u32);
         let is_within = !self.is_ragged(self.source) && !has_idle && is_full;
@@ -496,6 +495,9 @@ impl<'a> Tile<'a> {
     fn name(&self) -> String {
         let Settings { extents, unit, group, by_destination, ahead, .. } = &self.settings;
         let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+        let turns = self.read_dims().iter().map(|(_, size)| size).product::<usize>();
+        let turns = turns.div_ceil(self.settings.threads);
+        let group = turns.div_ceil(turns.div_ceil(*group));
         let mut name = format!("tile {}, units of {unit}/{}", extents.join("x"), self.source_unit);
         name += &format!(", {group} at once");
         if !by_destination {
