@@ -5,6 +5,7 @@
 #include "moved.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #if HAS_BARRIERS
 #include <stdlib.h>
@@ -34,7 +35,14 @@ static Place3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
 static Moved moving;
-static const char* fault;
+static char fault[200];
+
+// Keeps the first fault. `at` is the distance from the begin of the memory.
+static void report(const char* what, size_t bytes, const void* at, u64 begin, u64 end) {
+    if (!fault[0])
+        snprintf(fault, sizeof(fault), "%s of %zu bytes at %lld of %llu, block %u, thread %u", what, bytes,
+                 (long long)(reinterpret_cast<u64>(at) - begin), end - begin, blockIdx.x, threadIdx.x);
+}
 
 static inline bool is_within(const void* at, size_t bytes, u64 begin, u64 end) {
     const u64 address = reinterpret_cast<u64>(at);
@@ -70,7 +78,7 @@ template <class T> DEVICE T source(const uint4* p, unsigned at) {
     const T* from = reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + at);
     if (emulated::is_within(from, sizeof(T), m.src_begin, m.src_end))
         return *from;
-    emulated::fault = "a read outside the allocation of the source, or not aligned";
+    emulated::report("a wrong read", sizeof(T), from, m.src, m.src_end);
     return T{};
 }
 DEVICE uint4 source_ahead(const uint4* p, unsigned at) {
@@ -80,13 +88,13 @@ template <class T> DEVICE void store(uint4* p, unsigned at, T value) {
     const Moved& m = emulated::moving;
     T* to = reinterpret_cast<T*>(reinterpret_cast<char*>(p) + at);
     if (!emulated::is_within(to, sizeof(T), m.dst, m.dst_end)) {
-        emulated::fault = "a write outside the allocation of the destination, or not aligned";
+        emulated::report("a wrong write", sizeof(T), to, m.dst, m.dst_end);
         return;
     }
     *to = value;
     for (size_t byte = 0; byte < sizeof(T); ++byte)
         if (m.written[reinterpret_cast<u64>(to) - m.dst + byte]++)
-            emulated::fault = "a byte is written twice";
+            emulated::report("a second write", sizeof(T), to, m.dst, m.dst_end);
 }
 template <class T> DEVICE T shared_load(const uint4* p, unsigned at) {
     return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + at);
@@ -99,7 +107,7 @@ DEVICE unsigned length(const long long* p, unsigned at) {
     const char* from = reinterpret_cast<const char*>(p) + int(at);
     if (emulated::is_within(from, sizeof(long long), m.numbers_begin, m.numbers_end))
         return unsigned(*reinterpret_cast<const long long*>(from));
-    emulated::fault = "a length outside the tables";
+    emulated::report("a wrong length", sizeof(long long), from, m.numbers, m.numbers_end);
     return 0;
 }
 
@@ -183,11 +191,11 @@ static void call() {
 static const char* run(Entry moved, const Moved& given) {
     entry = moved;
     moving = given;
-    fault = nullptr;
+    fault[0] = 0;
     blockDim = {given.threads, 1, 1};
     gridDim = {given.blocks, 1, 1};
-    for (blockIdx.x = 0; blockIdx.x < given.blocks && !fault; ++blockIdx.x)
+    for (blockIdx.x = 0; blockIdx.x < given.blocks && !fault[0]; ++blockIdx.x)
         run_block(call, given.threads);
-    return fault;
+    return fault[0] ? fault : nullptr;
 }
 } // namespace emulated

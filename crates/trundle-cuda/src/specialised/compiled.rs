@@ -1,4 +1,4 @@
-//! Kernels that were generated for one block, and whether they are compiled.
+//! Texts of kernels, and whether they are compiled.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
-use trundle_gpu::SpecialisedKernel;
 
 use super::Specialise;
 use super::disk::KernelFolder;
@@ -18,9 +17,8 @@ use crate::context::Context;
 use crate::failure::message_of;
 use crate::stream::Stream;
 
-/// A kernel for one block of a plan. Plans with the same text share it.
+/// The text of a kernel, which plans share. The same text may be launched with different grids.
 pub(crate) struct Compiled {
-    pub(crate) kernel: SpecialisedKernel,
     text: Arc<str>,
     context: &'static Context,
     nvrtc: &'static Nvrtc,
@@ -194,20 +192,20 @@ impl Kernels {
         self.known.lock().unwrap().len()
     }
 
-    /// Returns the entry of a kernel, or `None` if there are too many.
+    /// Returns the entry of a text, or `None` if there are too many.
     pub(crate) fn entry(
         context: &'static Context,
         nvrtc: &'static Nvrtc,
-        kernel: SpecialisedKernel,
+        text: String,
     ) -> Option<Arc<Compiled>> {
         let Kernels { known, folder } = &context.kernels;
         let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
-        let text: Arc<str> = kernel.cuda().into();
+        let text: Arc<str> = text.into();
         if let Some(entry) = known().get(&text) {
             return Some(Arc::clone(entry));
         }
         let state = Mutex::new(State::Waiting { runs: 0 });
-        let entry = Compiled { kernel, text: Arc::clone(&text), context, nvrtc, state };
+        let entry = Compiled { text: Arc::clone(&text), context, nvrtc, state };
         if let Some(cubin) = folder.read(&entry.key()) {
             *entry.state() = State::Cubin(cubin);
         }
@@ -224,13 +222,12 @@ impl Kernels {
 }
 
 impl fmt::Display for Compiled {
-    /// Example: `stream of 16 bytes, used`.
+    /// Example: `compiled after 3 runs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state.try_lock() {
             Ok(state) => state,
-            Err(_) => return write!(f, "{}, being compiled", self.kernel),
+            Err(_) => return f.write_str("being compiled"),
         };
-        write!(f, "{}, ", self.kernel)?;
         match &*state {
             State::Waiting { .. } => write!(f, "compiled after {RUNS} runs"),
             State::Compiling => f.write_str("being compiled"),

@@ -35,7 +35,15 @@ pub(crate) struct PlanKernels {
 }
 
 /// A kernel for each whole block, or `None` if no pattern fits.
-type Choices = Arc<[Option<Arc<Compiled>>]>;
+type Choices = Arc<[Option<Choice>]>;
+
+struct Choice {
+    /// The pattern and its settings.
+    name: String,
+    blocks: u32,
+    threads: u32,
+    compiled: Arc<Compiled>,
+}
 
 /// A kernel that can be launched.
 #[derive(Clone, Copy)]
@@ -64,7 +72,7 @@ impl PlanKernels {
             PlanKernels { when, nvrtc, known: Mutex::default(), has_edge: AtomicBool::new(false) };
         // So that a graph can be captured in the first run.
         for kernel in kernels.choices(stream, work, Misaligned::default()).iter().flatten() {
-            kernel.function(stream, when, false);
+            kernel.compiled.function(stream, when, false);
         }
         kernels
     }
@@ -80,10 +88,9 @@ impl PlanKernels {
         let mut ready: Vec<Option<Ready>> = choices
             .iter()
             .map(|kernel| {
-                let kernel = kernel.as_ref()?;
-                let (blocks, threads) = (kernel.kernel.blocks(), kernel.kernel.threads());
-                let function = kernel.function(stream, self.when, true)?;
-                Some(Ready { function, blocks, threads })
+                let Choice { blocks, threads, compiled, .. } = kernel.as_ref()?;
+                let function = compiled.function(stream, self.when, true)?;
+                Some(Ready { function, blocks: *blocks, threads: *threads })
             })
             .collect();
         for (ready, whole) in ready.iter_mut().zip(work.whole_blocks()) {
@@ -107,7 +114,13 @@ impl PlanKernels {
             .whole_blocks()
             .iter()
             .map(|whole| {
-                Kernels::entry(stream.context, nvrtc, SpecialisedKernel::of(whole, src, dst)?)
+                let kernel = SpecialisedKernel::of(whole, src, dst)?;
+                Some(Choice {
+                    name: kernel.to_string(),
+                    blocks: kernel.blocks(),
+                    threads: kernel.threads(),
+                    compiled: Kernels::entry(stream.context, nvrtc, kernel.cuda())?,
+                })
             })
             .collect();
         known().push((misaligned, Arc::clone(&choices)));
@@ -122,8 +135,10 @@ impl PlanKernels {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let aligned = known.iter().find(|(known, _)| *known == Misaligned::default());
         let choices = aligned.map_or(&[][..], |(_, choices)| choices);
-        let line = |(whole, kernel): (&WholeBlock, &Option<Arc<Compiled>>)| match kernel {
-            Some(kernel) => format!("specialised for blocks {:?}: {kernel}", whole.parts),
+        let line = |(whole, kernel): (&WholeBlock, &Option<Choice>)| match kernel {
+            Some(Choice { name, compiled, .. }) => {
+                format!("specialised for blocks {:?}: {name}, {compiled}", whole.parts)
+            }
             None => format!("not specialised for blocks {:?}: no pattern fits", whole.parts),
         };
         let mut lines: Vec<String> = work.whole_blocks().iter().zip(choices).map(line).collect();

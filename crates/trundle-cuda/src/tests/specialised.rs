@@ -122,6 +122,18 @@ fn a_plan_uses_a_kernel_of_each_pattern_at_once_if_the_caller_asks() {
     }
 }
 
+/// The text of a copy of whole blocks of threads does not contain its size.
+#[test]
+fn moves_of_different_sizes_may_share_a_text() {
+    let Some(gpu) = specialising(FIRST) else { return };
+    for sizes in [&[512, 16], &[256, 16], &[1024, 16]] {
+        let work = transposed(sizes, &[0, 1], 1);
+        let plan = gpu.plan(&work);
+        assert!(state(&plan).ends_with(", used"), "{plan}");
+        check_run(&gpu, &plan, &work);
+    }
+}
+
 #[test]
 fn a_kernel_is_compiled_after_some_runs() {
     let Some(gpu) = emulated(FIRST) else { return };
