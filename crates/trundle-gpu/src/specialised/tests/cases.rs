@@ -35,7 +35,7 @@ fn named_at(
 }
 
 pub(super) fn roll(shift: &[i64]) -> Op {
-    let axes: Vec<i64> = (0..shift.len() as i64).collect();
+    let axes: Vec<i64> = (0..).take(shift.len()).collect();
     Roll::new(shift, &axes).into()
 }
 

@@ -32,8 +32,7 @@ fn check(given: &ShapingChain, width: usize, begins: [usize; 2]) -> Result<(), S
         .map_err(|error| format!("{error}\n{:?} of {shape}, width {width}", given.ops))?;
     let labels = given.naive.labels();
     for (at, label) in labels.iter().enumerate() {
-        let label = *label as usize;
-        if dst[at * width..][..width] != some[label * width..][..width] {
+        if dst[at * width..][..width] != some[*label * width..][..width] {
             return Err(format!("element {at} of {:?} of {shape} is wrong", given.ops));
         }
     }
@@ -59,13 +58,13 @@ fn rolls_flips_and_lengths_match_the_oracle_at_any_begin() {
     let given = (rows, width, [0..16usize, 0..16usize], (0..9usize, proptest::num::i64::ANY));
     let cases = if everything() { 10_000 } else { 500 };
     holds(cases, &given, |((a, b, c), width, begins, (kind, shift))| {
-        let shape = vec![a, b, c];
+        let shape = [a, b, c];
+        let begin = shift.rem_euclid(50).unsigned_abs() as usize;
         let lengths = |axis: usize| {
-            (0..a as i64)
-                .map(|at| (at * 7 + shift.rem_euclid(50)) % (shape[axis] as i64 + 1))
-                .map(i128::from)
-                .collect::<Vec<i128>>()
+            let lengths = (0..a).map(|at| (at * 7 + begin) % (shape[axis] + 1));
+            lengths.map(|length| length as i128).collect::<Vec<i128>>()
         };
+        let [before, after] = [(c - 1).min(5), c / 2].map(|width| width.cast_signed() as i64);
         let op: Op = match kind {
             0 => Roll::new(&[shift % 100, 0, 0], &[0, 1, 2]).into(),
             1 | 2 => Roll::new(&[shift % 100, shift % 7], &[2, 1]).into(),
@@ -73,8 +72,7 @@ fn rolls_flips_and_lengths_match_the_oracle_at_any_begin() {
             5 => Flip::new(&[0, 1]).into(),
             6 => ReverseSequence::new(2, 0, lengths(2)).into(),
             7 => ReverseSequence::new(1, 0, lengths(1)).into(),
-            _ => Pad::new(&[0, 0, 0, 0, (c as i64 - 1).min(5), c as i64 / 2], PadMode::Symmetric)
-                .into(),
+            _ => Pad::new(&[0, 0, 0, 0, before, after], PadMode::Symmetric).into(),
         };
         let map = op.index_map(&Shape::new(&shape[..]).unwrap()).unwrap();
         check_map(&map, width, begins).map_err(TestCaseError::fail)
