@@ -7,14 +7,14 @@ use super::word::{Test, Variable, Word};
 pub(crate) enum Memory {
     /// The source buffer, from the multiple of 16 bytes before it on.
     Source,
-    /// The source buffer, of which 256 bytes are fetched to the second cache, because they are read soon.
+    /// The source buffer. The device fetches the surrounding 256 bytes to its second cache, because they are read soon.
     SourceAhead,
     /// The destination buffer, from the multiple of 16 bytes before it on.
     Destination,
     /// The memory that the threads of a block share.
     Shared,
-    /// The table of lengths, from the entry for the first step of all loops on. An entry has 8 bytes, of which the
-    /// first 4 are read.
+    /// The table of lengths, from the entry for the first step of all loops on. An entry has 8 bytes. The
+    /// kernel reads the first 4.
     Lengths,
 }
 

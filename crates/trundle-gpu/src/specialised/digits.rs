@@ -10,7 +10,7 @@ pub(super) struct Digits {
     total: usize,
     known: Vec<Word>,
     rest: Vec<usize>,
-    /// What the thread adds to the rest of a number, and the number of its values.
+    /// The part of a number that the thread adds to the rest, and the number of its values.
     of_thread: Word,
     span: usize,
 }
@@ -32,13 +32,17 @@ impl Digits {
         Digits { threads, total, known, rest, of_thread, span: threads / divisor }
     }
 
+    /// The fastest digit, if only the thread determines it.
+    pub(super) fn fastest(&self) -> Option<&Word> {
+        self.known.first()
+    }
+
     /// The number of turns after which all is done.
     pub(super) fn turns(&self) -> usize {
         self.total.div_ceil(self.threads)
     }
 
-    /// The digits in a turn. If the number is too large, the last digit is too large, or it is ignored that there is
-    /// one.
+    /// The digits in a turn. If the number is too large, so is the last digit, unless only the thread determines it.
     pub(super) fn at(&self, body: &mut Body, turn: &Word) -> Vec<Word> {
         let mut digits = self.known.clone();
         let mut rest = &self.rest[..];

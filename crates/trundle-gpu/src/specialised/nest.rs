@@ -76,20 +76,19 @@ impl Nest {
         outer.iter().all(|each| each.dst_stride % 16 == 0).then_some(self.dst_begin % 16)
     }
 
-    /// What the begins and ends of rows in the destination are multiples of, at most 16.
+    /// The alignment of the begins and ends of rows in the destination, at most 16.
     pub(super) fn dst_unit(&self) -> usize {
         let strides = self.loops()[..self.outer].iter().map(|each| each.dst_stride.unsigned_abs());
         strides.chain([self.dst_begin, self.row]).fold(16, greatest_common_divisor)
     }
 
-    /// What the begins of all elements in the destination are multiples of, at most 16.
+    /// The alignment of all elements in the destination, at most 16.
     pub(super) fn element_unit(&self) -> usize {
         let strides = self.loops().iter().map(|each| each.dst_stride.unsigned_abs());
         strides.chain([self.dst_begin]).fold(16, greatest_common_divisor)
     }
 
-    /// What the positions that a loop adds in the source are multiples of; without those of its steps if `stepped` is
-    /// false.
+    /// The alignment of the source positions of a loop; only of its runs' begins if `stepped` is false.
     pub(super) fn src_unit_of(&self, at: usize, stepped: bool) -> usize {
         let each = &self.loops()[at];
         let LoopSource { first_stride, second_offset, second_stride, .. } = LoopSource::of(each);
@@ -135,13 +134,42 @@ impl Nest {
         })
     }
 
+    /// Finds a loop whose first steps are reversed, with a length for each step of the innermost loop (a *lane*). Lanes
+    /// follow each other in the source. Returns the loop and its stride in the source.
+    pub(super) fn reversed_by_lane(&self) -> Option<(usize, isize)> {
+        let at = self.block.ragged()?;
+        let lane = self.loops().len() - 1;
+        let lanes = &self.loops()[lane];
+        let each = &self.loops()[at];
+        let (Cut { first, second, .. }, table) = each.cut_by_table()?;
+        let stride = second.src_stride;
+        let is_reversal = first.src_stride == -stride
+            && [first.src_per_length, second.src_per_length] == [stride, 0]
+            && second.src_offset.wrapping_sub(first.src_offset) == stride
+            && (table.start, table.per_length) == (0, 1)
+            && table.lengths.iter().all(|length| *length <= each.len);
+        let width = self.width.cast_signed();
+        let has_lanes = at != lane
+            && lanes.affine_stride() == Some(width)
+            && lanes.dst_stride == width
+            && table.strides[lane] != 0;
+        (is_reversal && has_lanes).then_some((at, stride))
+    }
+
+    /// The length for some steps.
+    pub(super) fn length(&self, body: &mut Body, steps: &[Word]) -> Word {
+        match cut_by_table(&self.block) {
+            Some((_, _, table)) => length(body, table, steps),
+            None => Word::from(0),
+        }
+    }
+
     /// Whether no table depends on a loop.
     pub(super) fn is_free_of_tables(&self, at: usize) -> bool {
         tables(&self.block).all(|strides| strides[at] == 0)
     }
 
-    /// What positions in the source that begin at `begin` are multiples of, at most 16, if the steps of two loops are
-    /// 0.
+    /// The alignment of all source positions from `begin` on, at most 16, if the steps of two loops are 0.
     pub(super) fn source_unit(&self, except: [usize; 2], begin: isize) -> usize {
         let loops = 0..self.loops().len();
         let units = loops.map(|at| self.src_unit_of(at, !except.contains(&at)));
@@ -267,8 +295,10 @@ impl Nest {
         runs
     }
 
-    /// Reads two vectors of the source, with the 16 bytes from `at` on; only the first one if `at` is a multiple of 16.
-    /// At least one of these bytes must be one that the block reads. Beyond those, other vectors may be read instead.
+    /// Reads the two vectors of the source that contain the 16 bytes from `at` on, or one vector if `aligned`.
+    ///
+    /// The block must read at least one of the 16 bytes. Vectors outside of the range that the block reads are replaced
+    /// by others.
     pub(super) fn vectors(
         &self,
         body: &mut Body,
@@ -294,8 +324,8 @@ impl Nest {
     }
 }
 
-/// The positions that a loop adds in the source: those of a step below `cut` in the first run, of others in the second.
-/// The cut is not clamped to the loop.
+/// The source positions of a loop, in two runs. Steps below `cut` are in the first run, others in the second. The cut
+/// is not clamped to the loop.
 pub(super) struct Runs {
     pub(super) cut: Word,
     pub(super) begins: [Word; 2],

@@ -8,7 +8,7 @@ use super::nest::Nest;
 use super::vector::shifted;
 use super::word::{Test, Word};
 
-/// The minimum size in bytes of what follows each other in a plane. A guess: a warp then reads most of a line.
+/// The minimum size of a row, or of a row of a plane, in bytes. A guess: a warp then reads most of a line.
 const LEAST: usize = 128;
 
 const THREADS: usize = 256;
@@ -35,7 +35,7 @@ struct Pixels<'a> {
 /// Where the pixels of a thread are.
 #[derive(Clone, Copy)]
 enum Source {
-    /// Each channel has a plane, of which a thread reads a vector.
+    /// Each channel has a plane. A thread reads a vector of each plane.
     Planes,
     /// The pixels follow each other, perhaps backwards, perhaps with their channels backwards.
     Pixels { back: bool, turned: bool },
@@ -128,7 +128,7 @@ impl<'a> Pixels<'a> {
         is_planes.then_some((Source::Planes, pixel, inner.len))
     }
 
-    /// The size in bytes of the parts in which the bytes of a pixel can be moved one by one, at most 4.
+    /// The size of the accesses that move a single pixel, in bytes, at most 4.
     fn element(&self) -> usize {
         let unit = self.nest.source_unit([self.pixel, self.pixel], self.nest.src_begin);
         let units = [self.nest.width, self.nest.element_unit(), 4];
@@ -161,7 +161,7 @@ impl<'a> Pixels<'a> {
         self.groups_of_row() * self.nest.others([self.channel, self.pixel])
     }
 
-    /// What the vectors that are read begin at multiples of.
+    /// The alignment of the vectors in the source.
     fn source_unit(&self) -> usize {
         let Pixels { nest, pixel, channel, channels, size, .. } = *self;
         let begin = nest.src_begin;
@@ -254,7 +254,7 @@ impl<'a> Pixels<'a> {
         }
     }
 
-    /// Which byte of those that a thread reads becomes a byte of its pixels.
+    /// The index of the source byte, among the bytes that a thread reads, for a byte of its pixels.
     fn source_of(&self, byte: usize) -> usize {
         let Pixels { size, channels, each, .. } = *self;
         let width = self.nest.width;
@@ -335,7 +335,7 @@ impl<'a> Pixels<'a> {
     }
 }
 
-/// A word of four bytes, each of which is the byte of another word.
+/// A word that consists of four bytes of other words.
 fn gathered(body: &mut Body, bytes: &[(Word, usize); 4]) -> Word {
     let mut sources: Vec<&Word> = Vec::new();
     for (word, _) in bytes {

@@ -12,14 +12,14 @@ const THREADS: usize = 256;
 const PIXELS: usize = 2048;
 const BYTES: usize = 32 << 10;
 
-/// The minimum size in bytes of what follows each other in a plane. A guess: a warp then writes most of a line.
+/// The minimum size of a row of a plane, in bytes. A guess: a warp then writes most of a line.
 const LEAST: usize = 128;
 
 /// The size of a sector of memory in bytes.
 const SECTOR: usize = 32;
 
-/// A block of threads reads some pixels of a row to shared memory as they lie in the source. Each thread gathers words
-/// of planes from it.
+/// A block of threads copies some pixels of a row to shared memory, in the order of the source. Each thread gathers
+/// words of planes from shared memory.
 struct Planes<'a> {
     nest: &'a Nest,
     channel: usize,
@@ -29,7 +29,7 @@ struct Planes<'a> {
     pixel: usize,
     /// The number of pixels of a block.
     pixels: usize,
-    /// The maximum number of pixels by which the part of a row is moved, so that it begins where a sector does.
+    /// The maximum shift of the part of a row, in pixels, so that the part begins at a sector.
     lead: usize,
 }
 

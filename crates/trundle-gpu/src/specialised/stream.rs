@@ -8,7 +8,7 @@ use super::nest::Nest;
 use super::vector::{completed, opposite, shifted, store_part};
 use super::word::{Test, Word};
 
-/// The minimum size in bytes of what follows each other. A guess: a vector then is of two pieces or fewer, mostly.
+/// The minimum size of a run in bytes. A guess: most vectors then consist of one or two pieces.
 const LEAST: usize = 32;
 
 /// A thread makes each vector of 16 bytes from pieces: one or two vectors of the source, shifted. The first piece is
@@ -100,8 +100,8 @@ impl<'a> Stream<'a> {
         (stream.length >= LEAST).then_some(stream)
     }
 
-    /// The vectors of each thread, and the threads of a block, as measured on an H200. A thread that waits for a table or
-    /// for second pieces should have another vector under way.
+    /// The vectors of each thread, and the threads of a block, as measured on an H200. A thread that waits for a table
+    /// or for second pieces should have another vector under way.
     fn settings(&self) -> (usize, usize) {
         let is_short = self.length < 128 && self.source_unit() < 16;
         if self.nest.reads_lengths() || is_short { (2, 128) } else { (1, 256) }
@@ -196,7 +196,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The position of the 16 bytes whose bytes from `have` on are those of a piece.
+    /// The position of the 16 bytes of the source that contain a piece from byte `have` on.
     fn window(&self, body: &mut Body, piece: &Piece, have: &Word) -> Word {
         let back = piece.at.clone() + have.clone() + self.turned as u32 - 16;
         let window = Word::select(piece.back.clone(), back, piece.at.clone() - have.clone());
@@ -242,7 +242,7 @@ impl<'a> Stream<'a> {
         });
     }
 
-    /// Completes a vector that has the bytes of its first piece by those of the next ones.
+    /// Completes a vector, which has the bytes of its first piece, with the bytes of the next pieces.
     fn complete(&self, body: &mut Body, slot: &Slot, piece: &Piece, words: Vec<Word>) -> Vec<Word> {
         let made: Vec<_> = words.into_iter().map(|word| body.variable("made", word)).collect();
         let have = body.variable("have", slot.from.clone() + piece.left.clone());
@@ -268,7 +268,7 @@ impl<'a> Stream<'a> {
         !is_one_piece && (self.nest.row_begin() != Some(0) || self.end_unit() < 16)
     }
 
-    /// What the ends of pieces in vectors are multiples of, at most 16.
+    /// The alignment of the ends of pieces in vectors, at most 16.
     fn end_unit(&self) -> usize {
         let unit = greatest_common_divisor(self.nest.dst_unit(), self.length);
         let Some(each) = self.run.map(|run| &self.nest.loops()[run]) else { return unit };
@@ -279,7 +279,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The constant parts of windows, forwards and backwards, as far as there are any.
+    /// The constant parts of windows, modulo 16: forwards, backwards or both.
     fn window_begins(&self) -> Vec<usize> {
         let Nest { src_begin, dst_begin, .. } = *self.nest;
         let (dst, turned) = (dst_begin.cast_signed(), self.turned.cast_signed());
@@ -289,7 +289,7 @@ impl<'a> Stream<'a> {
         begins.map(|begin| begin.rem_euclid(16).unsigned_abs()).collect()
     }
 
-    /// What the other parts of windows are multiples of, at most 16.
+    /// The alignment of the other parts of windows, at most 16.
     fn varying_unit(&self) -> usize {
         let nest = self.nest;
         let several = if self.length == nest.row { 16 } else { self.length };
@@ -301,7 +301,7 @@ impl<'a> Stream<'a> {
         dst.fold(greatest_common_divisor(unit, 16), greatest_common_divisor)
     }
 
-    /// What all windows begin at multiples of.
+    /// The alignment of all windows.
     fn source_unit(&self) -> usize {
         self.window_begins().into_iter().fold(self.varying_unit(), greatest_common_divisor)
     }

@@ -20,7 +20,7 @@ pub(crate) enum Word {
     /// The index of the thread in its block.
     Thread,
     Binary(Binary, Box<[Word; 2]>),
-    /// The middle 32 of 64 bits: those from `bits % 32` on, of a low and a high word.
+    /// The 32 bits from bit `bits % 32` on, of a low and a high word.
     Funnel(Box<[Word; 2]>, Box<Word>),
     /// Four bytes of two words. Each digit of the hexadecimal selector is the number of a byte, of 8.
     Permute(Box<[Word; 2]>, u32),

@@ -12,7 +12,7 @@ use crate::specialised::interpreter::{Launch, run};
 use crate::{GpuMove, SpecialisedKernel, WholeBlock};
 
 thread_local! {
-    /// The number of blocks by pattern, which tests compare with what they expect.
+    /// The number of blocks by pattern.
     pub(super) static BLOCKS: RefCell<BTreeMap<String, usize>> = RefCell::default();
 }
 
@@ -20,7 +20,7 @@ thread_local! {
 pub(super) struct Interpreted {
     pub(super) src: usize,
     pub(super) dst: usize,
-    /// Counts the moves, each of which gets other begins, if they are not fixed.
+    /// Counts the moves. Each move gets other begins. `None` if the begins are fixed.
     pub(super) turn: Option<Mutex<usize>>,
 }
 
@@ -142,7 +142,7 @@ fn move_block(
     });
     let count = |written: &[bool]| written.iter().filter(|written| **written).count();
     if count(written) - count(&before) != whole.block.elements() * whole.width {
-        fault = fault.or(Some("bytes beside the elements are written".to_owned()));
+        fault = fault.or(Some("other bytes than the elements are written".to_owned()));
     }
     fault.map_or(Ok(()), |fault| Err(label(fault)))
 }

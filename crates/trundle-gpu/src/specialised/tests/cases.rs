@@ -1,6 +1,8 @@
 //! Named moves whose texts are compiled.
 
-use trundle_core::ops::{FftShift, Flip, Reshape, ReverseSequence, Roll, Transpose};
+use trundle_core::ops::{
+    FftShift, Flip, Reshape, ReverseSequence, ReverseSubsequences, Roll, Transpose,
+};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
 
 pub(super) struct Named {
@@ -33,7 +35,7 @@ fn named_at(
 }
 
 pub(super) fn roll(shift: &[i64]) -> Op {
-    let axes: Vec<i64> = (0..shift.len() as i64).collect();
+    let axes: Vec<i64> = (0..).take(shift.len()).collect();
     Roll::new(shift, &axes).into()
 }
 
@@ -50,7 +52,12 @@ pub(super) fn reverse(axis: i64, batches: usize, size: usize) -> Op {
     ReverseSequence::new(axis, 0, lengths).into()
 }
 
-/// Sizes are about one hundredth of those that were measured.
+pub(super) fn reverse_lanes(batches: usize, size: usize, lanes: usize) -> Op {
+    let lengths: Vec<u64> = (0..batches * lanes).map(|at| (at * 7 % (size + 1)) as u64).collect();
+    ReverseSubsequences::new(1, lengths).into()
+}
+
+/// The sizes are about one hundredth of the measured sizes.
 pub(super) fn cases() -> Vec<Named> {
     let windows = [Reshape::new(&[2, 4, 7, 4, 7, 96]).into(), transpose(&[0, 1, 3, 2, 4, 5])];
     vec![
@@ -73,6 +80,8 @@ pub(super) fn cases() -> Vec<Named> {
         named("lengths, middle u8", &[16, 64, 100], 1, &[reverse(1, 16, 64)]),
         named("lengths, inner f32", &[64, 500], 4, &[reverse(1, 64, 500)]),
         named("lengths, inner u8", &[64, 500], 1, &[reverse(1, 64, 500)]),
+        named("lengths in lanes f32", &[4, 96, 100], 4, &[reverse_lanes(4, 96, 100)]),
+        named("lengths in lanes u8", &[4, 96, 140], 1, &[reverse_lanes(4, 96, 140)]),
         named("transpose u8", &[512, 384], 1, &[transpose(&[1, 0])]),
         named("transpose u8 odd", &[511, 383], 1, &[transpose(&[1, 0])]),
         named("transpose f16", &[512, 256], 2, &[transpose(&[1, 0])]),

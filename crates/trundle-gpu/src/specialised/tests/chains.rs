@@ -2,7 +2,9 @@
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
-use trundle_core::ops::{Flip, Pad, PadMode, ReverseSequence, Roll, Transpose};
+use trundle_core::ops::{
+    Flip, Pad, PadMode, ReverseSequence, ReverseSubsequences, Roll, Transpose,
+};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
 use trundle_testing::{everything, holds, noise};
@@ -30,8 +32,7 @@ fn check(given: &ShapingChain, width: usize, begins: [usize; 2]) -> Result<(), S
         .map_err(|error| format!("{error}\n{:?} of {shape}, width {width}", given.ops))?;
     let labels = given.naive.labels();
     for (at, label) in labels.iter().enumerate() {
-        let label = *label as usize;
-        if dst[at * width..][..width] != some[label * width..][..width] {
+        if dst[at * width..][..width] != some[*label * width..][..width] {
             return Err(format!("element {at} of {:?} of {shape} is wrong", given.ops));
         }
     }
@@ -55,15 +56,15 @@ fn rolls_flips_and_lengths_match_the_oracle_at_any_begin() {
     let rows = (1..4usize, 1..5usize, 1..90usize);
     let width = (0..7usize).prop_map(|at| [1, 2, 4, 8, 16, 3, 12][at]);
     let given = (rows, width, [0..16usize, 0..16usize], (0..9usize, proptest::num::i64::ANY));
-    let cases = if everything() { 10_000 } else { 1500 };
+    let cases = if everything() { 10_000 } else { 500 };
     holds(cases, &given, |((a, b, c), width, begins, (kind, shift))| {
-        let shape = vec![a, b, c];
+        let shape = [a, b, c];
+        let begin = shift.rem_euclid(50).unsigned_abs() as usize;
         let lengths = |axis: usize| {
-            (0..a as i64)
-                .map(|at| (at * 7 + shift.rem_euclid(50)) % (shape[axis] as i64 + 1))
-                .map(i128::from)
-                .collect::<Vec<i128>>()
+            let lengths = (0..a).map(|at| (at * 7 + begin) % (shape[axis] + 1));
+            lengths.map(|length| length as i128).collect::<Vec<i128>>()
         };
+        let [before, after] = [(c - 1).min(5), c / 2].map(|width| width.cast_signed() as i64);
         let op: Op = match kind {
             0 => Roll::new(&[shift % 100, 0, 0], &[0, 1, 2]).into(),
             1 | 2 => Roll::new(&[shift % 100, shift % 7], &[2, 1]).into(),
@@ -71,8 +72,7 @@ fn rolls_flips_and_lengths_match_the_oracle_at_any_begin() {
             5 => Flip::new(&[0, 1]).into(),
             6 => ReverseSequence::new(2, 0, lengths(2)).into(),
             7 => ReverseSequence::new(1, 0, lengths(1)).into(),
-            _ => Pad::new(&[0, 0, 0, 0, (c as i64 - 1).min(5), c as i64 / 2], PadMode::Symmetric)
-                .into(),
+            _ => Pad::new(&[0, 0, 0, 0, before, after], PadMode::Symmetric).into(),
         };
         let map = op.index_map(&Shape::new(&shape[..]).unwrap()).unwrap();
         check_map(&map, width, begins).map_err(TestCaseError::fail)
@@ -97,7 +97,7 @@ fn transposes_match_the_oracle_at_any_begin() {
     let width = (0..7usize).prop_map(|at| [1, 2, 4, 4, 8, 16, 1][at]);
     let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
     let given = (sizes, width, [begins(), begins()], (0..9usize, 1..99i64));
-    let cases = if everything() { 5000 } else { 300 };
+    let cases = if everything() { 5000 } else { 150 };
     holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
         let shape = Shape::new([a, b, c, d]).unwrap();
         let ops: Vec<Op> = match kind {
@@ -129,7 +129,7 @@ fn pixels_and_planes_match_the_oracle_at_any_begin() {
     let width = (0..4usize).prop_map(|at| [1, 1, 2, 4][at]);
     let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
     let given = (sizes, width, [begins(), begins()], (0..9usize, 0..9i64));
-    let cases = if everything() { 5000 } else { 300 };
+    let cases = if everything() { 5000 } else { 150 };
     holds(cases, &given, |((a, b, c, d), width, [src, dst], (kind, shift))| {
         let to_planes: Op = Transpose::new(&[0, 3, 1, 2]).into();
         let to_pixels: Op = Transpose::new(&[0, 2, 3, 1]).into();
@@ -163,7 +163,7 @@ fn short_runs_match_the_oracle_at_any_begin() {
     let width = (0..3usize).prop_map(|at| [8, 16, 8][at]);
     let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
     let given = (sizes, width, [begins(), begins()], (0..4usize, 1..99i64));
-    let cases = if everything() { 5000 } else { 200 };
+    let cases = if everything() { 5000 } else { 120 };
     holds(cases, &given, |((a, b, c, d), width, begins, (kind, shift))| {
         let ops: Vec<Op> = match kind {
             0 => vec![Transpose::new(&[1, 0, 2, 3]).into()],
@@ -176,6 +176,29 @@ fn short_runs_match_the_oracle_at_any_begin() {
             map = map.then(&op.index_map(map.out_shape()).unwrap()).unwrap();
         }
         let begins = begins.map(|begin| begin / 8 * 8);
+        check_map(&map, width, begins).map_err(TestCaseError::fail)
+    });
+    BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));
+}
+
+#[test]
+fn lengths_in_lanes_match_the_oracle_at_any_begin() {
+    let sizes = (1..5usize, 1..60usize, 2..150usize);
+    let width = (0..5usize).prop_map(|at| [1, 2, 4, 8, 16][at]);
+    let begins = || (0..2usize, 0..16usize).prop_map(|(turn, begin)| begin * turn);
+    let given = (sizes, width, [begins(), begins()], (0..2usize, 0..1000usize));
+    let cases = if everything() { 5000 } else { 120 };
+    holds(cases, &given, |((a, b, c), width, begins, (kind, seed))| {
+        let length = |at: usize, size: usize| (at * 31 + seed) % 997 % (size + 1);
+        let op: Op = if kind == 0 {
+            let lengths: Vec<u64> = (0..a * c).map(|at| length(at, b) as u64).collect();
+            ReverseSubsequences::new(1, lengths).into()
+        } else {
+            let lengths: Vec<i128> = (0..c).map(|at| length(at, b) as i128).collect();
+            ReverseSequence::new(1, 2, lengths).into()
+        };
+        let map = op.index_map(&Shape::new([a, b, c]).unwrap()).unwrap();
+        let begins = begins.map(|begin| begin / width * width);
         check_map(&map, width, begins).map_err(TestCaseError::fail)
     });
     BLOCKS.with_borrow(|blocks| println!("{blocks:?}"));

@@ -7,9 +7,9 @@ use super::backend::{BLOCKS, Interpreted};
 /// Interpreting takes long, so that large cases are few.
 fn check(backend: &Interpreted, seldom: usize) {
     let every = |seldom: usize| if everything() { 1 } else { seldom };
-    suite::sweep(backend, suite::sweeps().skip(seldom).step_by(every(23)));
-    suite::sweep(backend, suite::large().skip(seldom).step_by(every(97)));
-    let share = if everything() { 2000 } else { 60 };
+    suite::sweep(backend, suite::sweeps().skip(seldom).step_by(every(61)));
+    suite::sweep(backend, suite::large().skip(seldom).step_by(every(197)));
+    let share = if everything() { 2000 } else { 25 };
     suite::random(backend, share, 5000);
     suite::many_axes(backend, share, 20_000);
     suite::shaping(backend, share, 5000);

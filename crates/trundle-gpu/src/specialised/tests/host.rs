@@ -77,7 +77,7 @@ fn given(launches: &[Launch]) -> Vec<u8> {
     bytes
 }
 
-/// Compiles a program, or returns `None` if there is no compiler.
+/// Compiles a program. Without a compiler, returns `None`.
 fn compiled(folder: &Path, text: &str) -> Option<std::path::PathBuf> {
     let (source, program) = (folder.join("kernels.cpp"), folder.join("kernels"));
     fs::write(&source, text).unwrap();

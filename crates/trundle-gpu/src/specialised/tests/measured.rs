@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use trundle_core::Op;
 use trundle_core::ops::{FftShift, Reshape};
 
-use super::cases::{flip, named, reverse, roll, transpose};
+use super::cases::{flip, named, reverse, reverse_lanes, roll, transpose};
 use crate::{GpuMove, SpecialisedKernel};
 
 /// Cases as `crates/trundle-gpu/src/specialised/tests/cases.rs` names them: name, sizes, width, operators.
@@ -74,6 +74,8 @@ fn cases() -> Vec<(&'static str, Vec<usize>, usize, Vec<Op>)> {
         ("invert 4 axes", vec![81, 83, 197, 101], 2, t(&[3, 2, 1, 0])),
         ("lengths middle", vec![256, 512, 2048], 1, vec![reverse(1, 256, 512)]),
         ("lengths inner", vec![4096, 16384], 4, vec![reverse(1, 4096, 16384)]),
+        ("lengths in lanes", vec![256, 512, 512], 4, vec![reverse_lanes(256, 512, 512)]),
+        ("lengths in lanes odd", vec![514, 511, 1021], 1, vec![reverse_lanes(514, 511, 1021)]),
         ("Swin roll, window partition", vec![222, 56, 56, 96], 4, partition(8, 7, 96)),
         (
             "BGR HWC to RGB CHW",

@@ -7,3 +7,4 @@ mod chains;
 mod conformance;
 mod host;
 mod measured;
+mod refusals;

@@ -1,4 +1,4 @@
-//! The image of a box in shared memory, as it lies in the destination.
+//! The image of a box in shared memory, in the order of the destination.
 
 use trundle_core::greatest_common_divisor;
 
@@ -7,19 +7,19 @@ use super::Tile;
 /// The number of bytes of shared memory that a block may have without asking for it.
 const MOST: usize = 48 << 10;
 
-/// Where elements are in the image: distances are as in the destination, modulo 16.
+/// The positions of elements in the image. Distances are congruent to the distances in the destination, modulo 16.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
     /// For each loop, the distance between two steps.
     pub(super) strides: Vec<usize>,
-    /// What is added after each read along the source.
+    /// The additional distance after each read along the source.
     pub(super) gap: usize,
     /// The size in bytes, rounded up to vectors, for any begin.
     pub(super) bytes: usize,
 }
 
 impl Image {
-    /// Of several distances, those with the fewest conflicts. `None` if no image fits.
+    /// The image with the fewest conflicts. `None` if no image fits.
     pub(super) fn of(tile: &Tile) -> Option<Image> {
         let has_rows = !tile.segments().is_empty();
         let source_is_row = tile.segments().contains(&tile.source);
@@ -63,7 +63,7 @@ impl Image {
         Image { strides, gap, bytes: (bytes + 47) / 16 * 16 }
     }
 
-    /// The number of additional cycles in which two warps write their first and middle elements.
+    /// The number of cycles that two warps take to write their first and middle elements.
     fn conflicts(&self, tile: &Tile) -> usize {
         let (dims, per_read) = (tile.read_dims(), tile.per_read());
         let mut cost = 0;
@@ -128,10 +128,10 @@ fn wavefronts(places: &[usize], width: usize) -> usize {
     places.chunks(together).map(of_some).sum()
 }
 
-/// How parts of rows are moved so that they begin where sectors of memory do.
+/// The shift of parts of rows, so that they begin at sectors of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Skew {
-    /// What `inner` and a sector are both multiples of.
+    /// The greatest common divisor of `inner` and a sector.
     pub(super) unit: usize,
     /// After so many steps, a sector begins again.
     pub(super) modulus: usize,
@@ -151,7 +151,7 @@ impl Skew {
         Skew { unit, modulus, inverse: inverse.unwrap_or(0) }
     }
 
-    /// The maximum number of steps by which a part is moved.
+    /// The maximum shift of a part, in steps.
     pub(super) fn lead(self) -> usize {
         self.modulus - 1
     }

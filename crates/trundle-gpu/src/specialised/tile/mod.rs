@@ -15,12 +15,14 @@ use super::word::{Test, Word};
 /// The minimum size of rows of the source and of the destination, in bytes.
 const LEAST: usize = 32;
 
-/// A block of threads moves a box of elements. Its threads read units along the source, and write their elements to
-/// shared memory, an image of the box as it lies in the destination. Rows of the image begin as those of the destination
-/// do, modulo 16, so that they are written by whole vectors. What is left at both ends of rows is written by narrower
-/// stores.
+/// The maximum size of a box with a reversed loop, in bytes.
+const MOST_REVERSED: usize = 46 << 10;
+
+/// A block of threads moves a box of elements. Its threads read units along the source, and write the elements to an
+/// image of the box in shared memory, in the order of the destination. Image and destination have the same alignment,
+/// so that whole vectors are copied. Narrower stores write both ends of each row.
 ///
-/// Reads and writes of shared memory beyond the elements of a box are harmless, because the image has room for them.
+/// Threads may write to the image beyond the elements of the box. The image has room for these bytes.
 struct Tile<'a> {
     nest: &'a Nest,
     settings: Settings,
@@ -28,7 +30,7 @@ struct Tile<'a> {
     source: usize,
     /// Whether it is read backwards.
     back: bool,
-    /// What units of the source begin at multiples of.
+    /// The alignment of units in the source.
     source_unit: usize,
     /// The loop that a run of the destination has a part of. It has all of the loops inside.
     outer: usize,
@@ -39,17 +41,31 @@ struct Tile<'a> {
     local: Vec<usize>,
     /// The number of threads that read on and on along the source.
     lanes: usize,
+    /// A loop whose first steps are reversed, with a length for each step of `source`, and its stride in the source. It
+    /// is wholly in a box: threads read it in the order of the source, and write each element where it belongs.
+    reversed: Option<(usize, isize)>,
 }
 
 /// A digit of the number of a read.
 #[derive(Clone, Copy, Debug)]
 enum Dim {
-    /// Which of the reads along the source, of those that threads next to each other have.
+    /// The index of a read along the source, among `lanes` threads next to each other.
     Lane,
-    /// Which group of them.
+    /// The index of the group of `lanes` reads.
     Turn,
     /// The step of another loop.
     Loop(usize),
+}
+
+/// The reads of all threads.
+struct Reads<'b> {
+    image: &'b Image,
+    origin: &'b Origin,
+    digits: Digits,
+    /// The lengths of the lanes of a thread, if a loop is reversed.
+    lengths: Vec<Word>,
+    /// The number of turns, some of which may be too many.
+    turns: usize,
 }
 
 /// A read that is under way.
@@ -61,6 +77,8 @@ struct Unit {
     steps: Vec<Word>,
     /// Where its first element is in the image.
     to: Word,
+    /// Where its elements are in the image, from there on.
+    places: Vec<Word>,
     is_active: Test,
 }
 
@@ -77,7 +95,7 @@ struct Origin {
 }
 
 pub(super) fn tile(nest: &Nest) -> Option<SpecialisedKernel> {
-    let (tile, image) = Tile::of(nest)?;
+    let (tile, image) = Tile::of(nest).or_else(|| Tile::reversed_by_lane(nest))?;
     let blocks = u32::try_from(tile.counts().iter().product::<usize>()).ok()?;
     let mut body = Body::default();
     let origin = tile.origin(&mut body);
@@ -110,7 +128,7 @@ impl<'a> Tile<'a> {
             && rows.iter().all(|row| *row >= LEAST);
         let begin = nest.src_begin + if back { width.cast_signed() } else { 0 };
         let source_unit = is_right.then(|| nest.source_unit([source, source], begin))?;
-        // Elements beside a cut are read one by one.
+        // Elements at a cut are read one by one.
         let is_cut = nest.loops()[source].affine_stride().is_none();
         if is_cut && !source_unit.is_multiple_of(width) {
             return None;
@@ -128,6 +146,7 @@ impl<'a> Tile<'a> {
                 skew: None,
                 local: Vec::new(),
                 lanes: 0,
+                reversed: None,
             };
             tile.divide();
             if let Some(image) = Image::of(&tile) {
@@ -137,6 +156,46 @@ impl<'a> Tile<'a> {
                 return None;
             }
         }
+    }
+
+    /// A box has all steps of the reversed loop.
+    fn reversed_by_lane(nest: &'a Nest) -> Option<(Tile<'a>, Image)> {
+        let (reversed, stride) = nest.reversed_by_lane()?;
+        let (source, width) = (nest.loops().len() - 1, nest.width);
+        let lanes = &nest.loops()[source];
+        let source_unit = nest.source_unit([source, source], nest.src_begin);
+        let is_right = matches!(width, 1 | 2 | 4 | 8 | 16)
+            && nest.element_unit().is_multiple_of(width)
+            && source_unit.is_multiple_of(width)
+            && lanes.len * width >= LEAST;
+        let unit = if source_unit.is_multiple_of(4) { width.max(4) } else { width };
+        let rows = nest.loops()[reversed].len;
+        let fits = |row: &usize| rows * (row + 16) <= MOST_REVERSED;
+        let row = [if width < 4 { 128 } else { 64 }, 64, LEAST].into_iter().find(fits)?;
+        let mut extents = vec![1; nest.loops().len()];
+        extents[reversed] = rows;
+        extents[source] = lanes.len.min(row / width);
+        let threads = if width < 4 { 512 } else { 1024 };
+        let settings =
+            Settings { extents, threads, unit, group: 8, by_destination: false, ahead: false };
+        let mut tile = Tile {
+            nest,
+            settings,
+            source,
+            back: false,
+            source_unit,
+            outer: source,
+            inner: width,
+            skew: None,
+            local: Vec::new(),
+            lanes: 0,
+            reversed: Some((reversed, stride)),
+        };
+        tile.divide();
+        // A thread has the same lanes in all turns.
+        tile.settings.threads = threads / tile.lanes * tile.lanes;
+        let image = is_right.then(|| Image::of(&tile))??;
+        Some((tile, image))
     }
 
     /// Decides which run of the destination a box has, and the lanes.
@@ -176,7 +235,10 @@ impl<'a> Tile<'a> {
         self.local = extents.clone();
         self.local[self.outer] += self.lead();
         let lanes = if self.settings.unit == 16 { 8 } else { 32 };
-        self.lanes = lanes.min(self.reads_of_row());
+        self.lanes = match self.reversed {
+            Some(_) => self.reads_of_row(),
+            None => lanes.min(self.reads_of_row()),
+        };
     }
 
     /// The number of elements of a read.
@@ -241,46 +303,39 @@ impl<'a> Tile<'a> {
     fn read(&self, body: &mut Body, image: &Image, origin: &Origin) {
         let sizes: Vec<usize> = self.read_dims().iter().map(|(_, size)| *size).collect();
         let digits = Digits::of(body, &sizes, self.settings.threads);
-        let turns = digits.turns();
-        let groups = turns.div_ceil(self.settings.group);
-        let group = turns.div_ceil(groups);
-        let all = groups * group;
+        let groups = digits.turns().div_ceil(self.settings.group);
+        let group = digits.turns().div_ceil(groups);
+        let lengths = self.lengths(body, origin, &digits);
+        let reads = Reads { image, origin, digits, lengths, turns: groups * group };
         let some = |body: &mut Body, first: Word| {
-            let units: Vec<Unit> = (0..group)
-                .map(|each| {
-                    let turn = body.word("turn", first.clone() + each as u32);
-                    self.unit(body, image, origin, &digits, &turn, all)
-                })
-                .collect();
+            let mut units = Vec::new();
+            for each in 0..group {
+                let turn = body.word("turn", first.clone() + each as u32);
+                units.push(self.unit(body, &reads, &turn));
+            }
             for unit in units {
-                self.put(body, image, unit);
+                self.put(body, unit);
             }
         };
         if groups == 1 {
             return some(body, Word::from(0));
         }
         let first = body.variable("first", Word::from(0));
-        body.repeat_while(Word::from(first).less(Word::from(all as u32)), |body| {
+        let all = Word::from((groups * group) as u32);
+        body.repeat_while(Word::from(first).less(all), |body| {
             some(body, first.into());
             body.set(first, Word::from(first) + group as u32);
         });
     }
 
-    /// Reads a unit. Where there is no element, reads another one.
-    fn unit(
-        &self,
-        body: &mut Body,
-        image: &Image,
-        origin: &Origin,
-        digits: &Digits,
-        turn: &Word,
-        turns: usize,
-    ) -> Unit {
+    /// Reads a unit. Beyond the ends of loops, reads another unit instead.
+    fn unit(&self, body: &mut Body, reads: &Reads, turn: &Word) -> Unit {
+        let Reads { image, origin, digits, turns, .. } = reads;
         let nest = self.nest;
         let mut steps = origin.local.clone();
         let mut to = origin.begin.clone();
         let mut read = Word::from(0);
-        let is_full = digits.is_full(turns);
+        let is_full = digits.is_full(*turns);
         for ((dim, _), digit) in self.read_dims().iter().zip(digits.at(body, turn)) {
             match *dim {
                 Dim::Lane => read = read + digit,
@@ -292,7 +347,9 @@ impl<'a> Tile<'a> {
                             step.max(0.into()).min(Word::from((nest.loops()[at].len - 1) as u32));
                     }
                     steps[at] = body.word("i", step);
-                    to = to + digit * image.strides[at] as u32;
+                    if self.reversed.is_none_or(|(reversed, _)| reversed != at) {
+                        to = to + digit * image.strides[at] as u32;
+                    }
                 }
             }
         }
@@ -308,20 +365,27 @@ impl<'a> Tile<'a> {
         steps[self.source] = body.word("i", clamped);
         to = to + element * image.strides[self.source] as u32 + read.clone() * image.gap as u32;
         let to = body.word("to", to);
-        let at = nest.src_at(body, &steps, None);
+        let at = match self.reversed {
+            None => nest.src_at(body, &steps, None),
+            Some((reversed, stride)) => {
+                let others = nest.src_at(body, &steps, Some(reversed));
+                body.word("at", others + (steps[reversed].clone() + 1) * Word::of(stride))
+            }
+        };
         let (window, words) = self.load(body, at);
-        let mut is_active = digits.is_number(turn, turns);
+        let places = self.places(body, image, &steps, &reads.lengths);
+        let mut is_active = digits.is_number(turn, *turns);
         if has_idle {
             is_active = is_active.and(read.less(Word::from(self.reads_of_row() as u32)));
         }
-        Unit { words, window, steps, to, is_active }
+        Unit { words, window, steps, to, places, is_active }
     }
 
     /// Reads a unit from its first element on.
     fn load(&self, body: &mut Body, at: Word) -> (Word, Vec<Word>) {
         let width = self.nest.width as u32;
         if self.settings.unit < 16 {
-            let words = body.load("v", Memory::Source, width, at.clone());
+            let words = body.load("v", Memory::Source, self.settings.unit as u32, at.clone());
             return (at, words);
         }
         let window = if self.back { at + width - 16 } else { at };
@@ -331,15 +395,49 @@ impl<'a> Tile<'a> {
         (window, words)
     }
 
+    /// The lengths of the lanes of a thread, if a loop is reversed.
+    fn lengths(&self, body: &mut Body, origin: &Origin, digits: &Digits) -> Vec<Word> {
+        let Some(lane) = digits.fastest().filter(|_| self.reversed.is_some()) else {
+            return Vec::new();
+        };
+        let first = origin.steps[self.source].clone() + lane.clone() * self.per_read() as u32;
+        let last = Word::from((self.nest.loops()[self.source].len - 1) as u32);
+        let length = |element: usize| {
+            let mut steps = origin.steps.clone();
+            steps[self.source] = (first.clone() + element as u32).min(last.clone());
+            self.nest.length(body, &steps)
+        };
+        (0..self.per_read()).map(length).collect()
+    }
+
+    /// The distances in the image between the elements of a unit and the first one.
+    fn places(
+        &self,
+        body: &mut Body,
+        image: &Image,
+        steps: &[Word],
+        lengths: &[Word],
+    ) -> Vec<Word> {
+        let place = |element: usize| {
+            let place = Word::from((element * image.strides[self.source]) as u32);
+            let Some((reversed, _)) = self.reversed else { return place };
+            let (length, step) = (lengths[element].clone(), steps[reversed].clone());
+            let opposite = length.clone() - 1 - step.clone();
+            let step = Word::select(step.clone().less(length), opposite, step);
+            body.word("place", place + step * image.strides[reversed] as u32)
+        };
+        (0..self.per_read()).map(place).collect()
+    }
+
     /// Writes the elements of a unit to the image.
-    fn put(&self, body: &mut Body, image: &Image, unit: Unit) {
-        let Unit { words, window, steps, to, is_active } = unit;
+    fn put(&self, body: &mut Body, unit: Unit) {
+        let Unit { words, window, steps, to, places, is_active } = unit;
         let (width, per_read) = (self.nest.width, self.per_read());
         let words = match words.len() {
             8 => shifted(body, words, &window, self.source_unit),
             _ => words,
         };
-        let place = |element: usize| to.clone() + (element * image.strides[self.source]) as u32;
+        let place = |element: usize| to.clone() + places[element].clone();
         let put_all = |body: &mut Body| {
             for element in 0..per_read {
                 let from = if self.back { per_read - 1 - element } else { element };
@@ -439,7 +537,7 @@ impl<'a> Tile<'a> {
         });
     }
 
-    /// Writes what is left at both ends of rows.
+    /// Writes the first and the last vector of each row, unless they are whole.
     fn write_ends(&self, body: &mut Body, image: &Image, origin: &Origin) {
         let digits = self.row_digits(body, 2);
         let turns = digits.turns();
@@ -449,7 +547,7 @@ impl<'a> Tile<'a> {
             let is_front = own[0].clone().less(1.into());
             let at = Word::select(is_front.clone(), begin.clone(), end.clone()).down_to(16);
             let at = body.word("at", at);
-            // The front is the vector in which the row begins, the back is another vector in which it ends.
+            // The front is the first vector of the row, the back is its last vector.
             let from = body.word("from", (begin.clone() - at.clone()).max(0.into()));
             let to = body.word("to", (end - at.clone()).min(16.into()));
             let has_front = Word::from(0).less(from.clone()).and(from.clone().less(to.clone()));
@@ -506,6 +604,9 @@ impl<'a> Tile<'a> {
         if *ahead {
             name += ", fetched ahead";
         }
+        if self.reversed.is_some() {
+            name += ", a length in each lane";
+        }
         if self.skew.is_some() {
             name += ", from sectors on";
         }
@@ -513,11 +614,11 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// A row of the destination, as far as it is in a box.
+/// The part of a row of the destination that is in a box.
 struct Row {
     begin: Word,
     end: Word,
-    /// The distance from positions in the destination to those in the image.
+    /// The difference between positions in the image and in the destination.
     image: Word,
     is_row: Test,
 }
