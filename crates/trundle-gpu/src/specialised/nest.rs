@@ -10,8 +10,9 @@ use crate::loop_source::{LoopSource, src_begin};
 use crate::part::{BlockPart, cut_by_table, tables};
 use crate::whole_block::WholeBlock;
 
-/// Positions and numbers of vectors are below this limit, so that kernels count with signed numbers of 32 bits.
-const LIMIT: usize = (1 << 31) - 256;
+/// The limit of positions. Kernels count with signed numbers of 32 bits, and some threads of the last block compute
+/// positions up to 1 MiB beyond a buffer before they are clamped.
+const LIMIT: usize = (1 << 31) - (1 << 20);
 
 /// Lengths are at most this large, so that sums of two fit in 31 bits.
 const LONGEST: usize = 1 << 30;
