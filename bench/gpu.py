@@ -29,11 +29,14 @@ compiled, and the promises do not apply.
 
 `--only` selects cases whose `suite/name type sizes` contains one of the words. The cases of the second table begin with
 "small/".
+
+Unless `TRUNDLE_SPECIALISE` is set, trundle compiles its kernels before the first run of a move, if NVRTC is found.
 """
 
 import argparse
 import json
 import math
+import os
 import platform
 import statistics
 import sys
@@ -630,6 +633,7 @@ def main():
     parser.add_argument("--only", metavar="WORDS", action="append", help="may be given again")
     parser.add_argument("--json", metavar="FILE", type=Path)
     args = parser.parse_args(namespace=Arguments())
+    os.environ.setdefault("TRUNDLE_SPECIALISE", "now")
     device = args.device
     if device.type not in BYTES:
         parser.error(f"no device {device}: there are cuda:N and cpu")

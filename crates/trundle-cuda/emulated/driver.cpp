@@ -4,8 +4,8 @@
 // It behaves as badly as a real driver may: enqueued work runs only when a wait requires it, freed memory is
 // inaccessible, new memory is not zeroed, and a copy reads host memory when it runs.
 //
-// Limits: kernels are slow and do not run concurrently; PTX is only searched for its entries; graphs have no memory
-// of their own; an error is reported once and is not sticky.
+// Limits: kernels are slow and do not run concurrently; PTX is only searched for its entries; cubins are libraries of
+// the emulated NVRTC; graphs have no memory of their own; an error is reported once and is not sticky.
 //
 // TRUNDLE_EMULATED_DEVICES        number of devices (default: 1)
 // TRUNDLE_EMULATED_MEMORY         bytes per device (default: 64 GiB)
@@ -14,6 +14,7 @@
 #include "../kernels/kernels.cu"
 
 #include "allocations.h"
+#include "moved.h"
 #include "streams.h"
 
 #include <cstdlib>
@@ -21,6 +22,10 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <unistd.h>
 
 using namespace emulated;
 
@@ -48,14 +53,19 @@ struct Event {
     u64 end;
 };
 
+typedef const char* (*RunMoved)(const Moved*);
+
 struct Module {
     Context* context;
     std::string text;
+    // The kernel of a specialised module.
+    RunMoved moved;
 };
 
 struct Function {
     Context* context;
     std::string name;
+    RunMoved moved;
 };
 
 typedef std::vector<Work> Graph;
@@ -77,6 +87,9 @@ static Driver& driver() {
 }
 
 static thread_local std::vector<Context*> current;
+
+// Whether this thread may load modules while a stream is captured.
+static thread_local bool is_relaxed = false;
 
 struct Call {
     std::lock_guard<std::mutex> guard{driver().mutex};
@@ -191,7 +204,59 @@ static std::string run_kernel(const std::string& name, const Launch& launch, u64
     return fault ? name + ": " + fault : "";
 }
 
+// Runs a specialised kernel. It may access whole allocations, and changes only bytes of the destination.
+static std::string run_specialised(RunMoved run, Moved moving, const Stream* stream) {
+    const Allocation* src = holding(moving.src, 16, stream);
+    const Allocation* dst = holding(moving.dst, 1, stream);
+    const Allocation* numbers = holding(moving.numbers, 8, stream);
+    if (!src)
+        return no_memory("moved, its source", moving.src, 16);
+    if (!dst)
+        return no_memory("moved, its destination", moving.dst, 1);
+    if (!numbers && moving.numbers)
+        return no_memory("moved, its tables", moving.numbers, 8);
+    moving.src_begin = src->begin;
+    moving.src_end = src->end();
+    moving.dst_end = dst->end();
+    moving.numbers_begin = numbers ? numbers->begin : 0;
+    moving.numbers_end = numbers ? numbers->end() : 0;
+    const std::unique_ptr<void, void (*)(void*)> written(std::calloc(dst->end() - moving.dst, 1), std::free);
+    moving.written = static_cast<unsigned char*>(written.get());
+    const char* fault = run(&moving);
+    return fault ? std::string("moved: ") + fault : "";
+}
+
+// The end of a library in memory, where its table of sections ends.
+static size_t library_bytes(const void* image) {
+    const Elf64_Ehdr& header = *static_cast<const Elf64_Ehdr*>(image);
+    return header.e_shoff + size_t(header.e_shentsize) * header.e_shnum;
+}
+
+// Loads a library of the emulated NVRTC. Returns null for any other.
+static RunMoved load_specialised(const void* image) {
+    char path[] = "/tmp/emulated-cubin-XXXXXX";
+    const int file = mkstemp(path);
+    const size_t bytes = library_bytes(image);
+    const bool is_written = file >= 0 && write(file, image, bytes) == ssize_t(bytes);
+    void* library = is_written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (is_written && !library)
+        std::fprintf(stderr, "emulated module: %s\n", dlerror());
+    close(file);
+    unlink(path);
+    return library ? reinterpret_cast<RunMoved>(dlsym(library, "run_moved")) : nullptr;
+}
+
 extern "C" {
+
+int cuDriverGetVersion(int* version) {
+    *version = 13000;
+    return SUCCESS;
+}
+
+// NVIDIA's NVRTC looks for its cache here, and crashes if the function is missing.
+int cuGetExportTable(const void**, const void*) {
+    return NOT_FOUND;
+}
 
 int cuInit(unsigned) {
     const Call call;
@@ -313,18 +378,33 @@ int cuModuleLoadData(Module** module, const void* image) {
     const Call call;
     if (!call.context)
         return INVALID_CONTEXT;
+    const Driver& all = driver();
+    for (const Stream* stream : all.streams)
+        if (stream->context == call.context && stream->capture == Capture::ACTIVE && !is_relaxed) {
+            std::fprintf(stderr, "a module is loaded while a stream is captured\n");
+            return CAPTURE_UNSUPPORTED;
+        }
+    if (!std::memcmp(image, ELFMAG, SELFMAG)) {
+        const RunMoved moved = load_specialised(image);
+        *module = new Module{call.context, "", moved};
+        return moved ? SUCCESS : INVALID_IMAGE;
+    }
     const std::string text = static_cast<const char*>(image);
     if (text.find(".version ") == std::string::npos || text.find(".target sm_") == std::string::npos)
         return INVALID_IMAGE;
-    *module = new Module{call.context, text};
+    *module = new Module{call.context, text, nullptr};
     return SUCCESS;
 }
 
 int cuModuleGetFunction(Function** function, Module* module, const char* name) {
     const Call call;
+    if (module->moved) {
+        *function = new Function{module->context, name, module->moved};
+        return std::strcmp(name, "moved") ? NOT_FOUND : SUCCESS;
+    }
     if (module->text.find(std::string(".visible .entry ") + name + "(") == std::string::npos)
         return NOT_FOUND;
-    *function = new Function{module->context, name};
+    *function = new Function{module->context, name, nullptr};
     return SUCCESS;
 }
 
@@ -366,6 +446,18 @@ int cuMemAllocAsync(u64* address, size_t bytes, void* handle) {
             allocation->is_there = true;
         return std::string();
     });
+}
+
+int cuMemGetAddressRange_v2(u64* begin, size_t* bytes, u64 address) {
+    const Call call;
+    if (!call.context)
+        return INVALID_CONTEXT;
+    const Allocation* allocation = driver().allocations.holding(address, 1, call.context->device);
+    if (!allocation)
+        return INVALID_VALUE;
+    *begin = allocation->begin;
+    *bytes = allocation->bytes;
+    return SUCCESS;
 }
 
 // Does not wait.
@@ -521,6 +613,14 @@ int cuStreamEndCapture(void* handle, Graph** graph) {
     return is_valid ? SUCCESS : CAPTURE_INVALIDATED;
 }
 
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+    constexpr int THREAD_LOCAL = 1, RELAXED = 2;
+    const bool was_relaxed = is_relaxed;
+    is_relaxed = *mode == RELAXED;
+    *mode = was_relaxed ? RELAXED : THREAD_LOCAL;
+    return SUCCESS;
+}
+
 int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned long long) {
     *executable = new Graph(*graph);
     return SUCCESS;
@@ -595,7 +695,18 @@ int cuLaunchKernel(const Function* function, unsigned blocks, unsigned blocks_y,
         return INVALID_HANDLE;
     if (blocks == 0 || blocks > 0x7fffffff || blocks_y != 1 || blocks_z != 1)
         return INVALID_VALUE;
-    if (threads != WORKGROUP || threads_y != 1 || threads_z != 1)
+    if (threads_y != 1 || threads_z != 1)
+        return INVALID_VALUE;
+    if (const RunMoved run = function->moved) {
+        Moved moving{};
+        moving.src = *static_cast<const u64*>(parameters[0]);
+        moving.dst = *static_cast<const u64*>(parameters[1]);
+        moving.numbers = *static_cast<const u64*>(parameters[2]);
+        moving.blocks = blocks;
+        moving.threads = threads;
+        return begin(call.stream(handle), [=] { return run_specialised(run, moving, stream); });
+    }
+    if (threads != WORKGROUP)
         return INVALID_VALUE;
     const Launch launch = *static_cast<const Launch*>(parameters[0]);
     const std::string name = function->name;

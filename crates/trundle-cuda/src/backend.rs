@@ -14,9 +14,9 @@ impl Backend for Cuda {
     type Plan = CudaPlan;
 
     /// Plans `work`, and copies the tables of its kernels to the device. If the copy fails, runs of the plan return its
-    /// error.
+    /// error. The setting [`Cuda::specialise`] determines when kernels are compiled for the plan.
     fn plan(&self, work: &Move) -> CudaPlan {
-        CudaPlan::new(self.stream, work)
+        CudaPlan::new(self, work)
     }
 
     fn budget(&self) -> Budget {
@@ -59,13 +59,16 @@ impl Backend for Cuda {
         plan.check_stream(self.stream)?;
         let (src, dst) = (src.device_bytes(), dst.device_bytes());
         let ends = Ends { src, dst, numbers: plan.numbers()? };
-        for some in plan.launches_between(&ends)?.chunks(LAUNCHES) {
+        plan.check_sizes(&ends)?;
+        let kernels = plan.kernels(self.stream, &ends);
+        let launches = plan.launches_between(&ends, &kernels)?;
+        for some in plan.starts(&launches, &kernels).chunks(LAUNCHES) {
             if !go_on() {
                 // The launches before must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }
-            // SAFETY: `launches_between` checked both buffer sizes, and `dst` is borrowed exclusively. Owned buffers
+            // SAFETY: both buffer sizes were checked, and `dst` is borrowed exclusively. Owned buffers
             // and the plan's tables are freed in stream order. The caller of `Cuda::borrowed` guarantees that
             // borrowed memory outlives the work.
             unsafe { self.stream.launch(some, &ends)? };

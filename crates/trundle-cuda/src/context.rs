@@ -15,6 +15,7 @@ use crate::NoDevice;
 use crate::failure::message_of;
 use crate::kernel::{Kernel, NAMES};
 use crate::ptx;
+use crate::specialised::Kernels;
 use crate::staging::Staging;
 
 pub(crate) struct Context {
@@ -23,6 +24,10 @@ pub(crate) struct Context {
     pub(crate) name: String,
     /// Whether the device can allocate and free memory in the order of a stream.
     pub(crate) has_pools: bool,
+    /// The compute capability, times ten.
+    pub(crate) capability: u32,
+    /// The kernels that were generated for plans.
+    pub(crate) kernels: Kernels,
     context: sys::CUcontext,
     /// One function for each name in [`NAMES`].
     functions: Vec<sys::CUfunction>,
@@ -79,6 +84,8 @@ impl Context {
             ordinal,
             name,
             has_pools: has_pools(device).map_err(refused)?,
+            capability,
+            kernels: Kernels::new(),
             // SAFETY: `device` comes from the driver.
             context: unsafe { result::primary_ctx::retain(device) }.map_err(refused)?,
             functions: Vec::new(),
@@ -120,6 +127,17 @@ impl Context {
 
     pub(crate) fn function(&self, kernel: Kernel) -> sys::CUfunction {
         self.functions[kernel.number()]
+    }
+
+    /// Returns the address and the size of the allocation that contains an address, or `None` if the driver does not
+    /// know it.
+    pub(crate) fn allocation(&self, address: u64) -> Option<(u64, u64)> {
+        let _current = self.current().ok()?;
+        let (mut begin, mut bytes) = (0, 0);
+        // SAFETY: the pointers point to local variables, and a context is current.
+        let found =
+            unsafe { sys::cuMemGetAddressRange_v2(&raw mut begin, &raw mut bytes, address) };
+        found.result().ok().map(|()| (begin, bytes as u64))
     }
 
     /// Memory that was dropped but not yet freed: the stream and the address.

@@ -7,6 +7,7 @@ use trundle_core::Result;
 
 use crate::NoDevice;
 use crate::context::Context;
+use crate::specialised::Specialise;
 use crate::stream::Stream;
 
 /// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones share the stream.
@@ -14,6 +15,7 @@ use crate::stream::Stream;
 #[derive(Clone)]
 pub struct Cuda {
     pub(crate) stream: Stream,
+    pub(crate) specialise: Specialise,
 }
 
 impl Cuda {
@@ -23,7 +25,15 @@ impl Cuda {
     /// # Errors
     /// [`NoDevice`] if there is no such driver or device, or if it cannot be used.
     pub fn new(ordinal: usize) -> Result<Cuda, NoDevice> {
-        Context::of_device(ordinal).map(|context| Cuda { stream: Stream::default_of(context) })
+        let context = Context::of_device(ordinal)?;
+        let stream = Stream::default_of(context);
+        Ok(Cuda { stream, specialise: Specialise::of_environment() })
+    }
+
+    /// Returns the same device and stream with another setting for the plans that it makes.
+    #[must_use]
+    pub fn specialise(&self, specialise: Specialise) -> Cuda {
+        Cuda { stream: self.stream, specialise }
     }
 
     /// Returns the same device with a stream of the caller: a `CUstream` or a `cudaStream_t`. Null is the default
@@ -35,7 +45,7 @@ impl Cuda {
     /// stream in each thread, so a value on that stream, and its clones, buffers and plans, must stay on one thread.
     pub unsafe fn on(&self, stream: *mut c_void) -> Cuda {
         // SAFETY: the caller guarantees that the stream belongs to this context and outlives the result.
-        Cuda { stream: unsafe { Stream::of(self.stream.context, stream) } }
+        Cuda { stream: unsafe { Stream::of(self.stream.context, stream) }, ..*self }
     }
 
     /// Returns the index of the device, counted from 0.

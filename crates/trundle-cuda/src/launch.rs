@@ -8,6 +8,7 @@ use crate::kernel::Kernel;
 use crate::numbers::Sums;
 use crate::parameters::{MOST_LOOPS, Parameters, STORES};
 use crate::rows::{Rows, is_varied, kept};
+use crate::specialised::Ready;
 
 /// Number of groups of packed elements per store.
 const GROUPS: usize = 4;
@@ -24,6 +25,14 @@ pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
     pub(crate) blocks: u32,
     pub(crate) parameters: Parameters,
+}
+
+/// A kernel that a run starts.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    Generic(&'a Launch),
+    /// With the position of its lengths in the tables, in 64-bit values.
+    Specialised(Ready, u64),
 }
 
 /// The buffers of a run, and the tables that its kernels read.

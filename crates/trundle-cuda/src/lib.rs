@@ -2,11 +2,13 @@
 //! memory, or on buffers of this crate. The crate trundle-gpu plans the moves.
 //!
 //! The driver is loaded when a device is opened. The CUDA toolkit is not needed, because the repository contains the
-//! PTX of the kernels (`kernels/*.h`), which `kernels/build.py` generates. Unless a GPU is required, tests use an
+//! PTX of kernels for any move (`kernels/*.h`), which `kernels/build.py` generates. If NVRTC is installed, kernels for
+//! one plan are compiled at run time ([`Specialise`]); they have not run on a GPU yet. Unless a GPU is required, tests use an
 //! emulated driver (`emulated/`), which runs the same sources on the CPU, the threads of a block one after another, and
 //! checks every memory access.
 //!
-//! On an NVIDIA H200, all results are right, but the speed is below the goals (docs/gpu.md).
+//! On an NVIDIA H200, all results of the kernels for any move are right, but their speed is below the goals
+//! (docs/gpu.md).
 //!
 //! ```no_run
 //! use trundle_core::ops::Roll;
@@ -60,6 +62,7 @@ mod plan;
 mod prepared;
 mod ptx;
 mod rows;
+mod specialised;
 mod staging;
 mod stream;
 #[cfg(test)]
@@ -71,3 +74,4 @@ pub use device::Cuda;
 pub use device_bytes::DeviceBytes;
 pub use no_device::NoDevice;
 pub use plan::CudaPlan;
+pub use specialised::{Specialise, search_nvrtc_in, take_warning};

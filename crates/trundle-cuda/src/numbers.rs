@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trundle_core::Block;
 use trundle_gpu::GpuBlock;
 
 use crate::rows::kept;
@@ -29,9 +30,7 @@ impl Numbers {
     /// Appends the tables of a block and their descriptions.
     pub(crate) fn sums(&mut self, block: &GpuBlock) -> Sums {
         let (indices, kept) = (&block.block.indices, kept(block));
-        let cut = block.block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
-        let length_entry =
-            cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64);
+        let length_entry = self.length_entry(&block.block);
         // The descriptions are contiguous after the tables.
         let entries: Vec<u64> =
             indices.iter().map(|table| self.table(&table.indices) + table.offset as u64).collect();
@@ -41,6 +40,12 @@ impl Numbers {
         }
         let index_entry = entries.first().copied().unwrap_or(0);
         Sums { length_entry: length_entry as u32, index_entry: index_entry as u32, further }
+    }
+
+    /// Appends the table of lengths of a block. Returns the position of its entry, or 0.
+    pub(crate) fn length_entry(&mut self, block: &Block) -> u64 {
+        let cut = block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
+        cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64)
     }
 
     fn sum(&mut self, entry: u64, scale: isize, strides: impl Iterator<Item = isize>) {

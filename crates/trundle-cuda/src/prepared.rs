@@ -14,6 +14,8 @@ pub(crate) struct Prepared {
     /// Greatest common divisor of all offsets and sizes, in bytes.
     grain: usize,
     sums: Vec<Sums>,
+    /// The position of the first entry of the length table that cuts each whole block, in 64-bit values.
+    pub(crate) whole_lengths: Vec<u64>,
     /// The launches for buffers that are aligned to 16 bytes, as whole allocations are.
     aligned: Result<Vec<Launch>>,
 }
@@ -24,7 +26,9 @@ impl Prepared {
         let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
         let mut numbers = Numbers::default();
         let sums = work.blocks().iter().map(|block| numbers.sums(block)).collect();
-        let mut prepared = Prepared { work, grain, sums, aligned: Ok(Vec::new()) };
+        let whole = work.whole_blocks().iter();
+        let whole_lengths = whole.map(|whole| numbers.length_entry(&whole.block)).collect();
+        let mut prepared = Prepared { work, grain, sums, whole_lengths, aligned: Ok(Vec::new()) };
         prepared.aligned = prepared.made(Misaligned::default());
         (prepared, numbers)
     }

@@ -11,7 +11,8 @@ use trundle_gpu::WORKGROUP;
 
 use crate::context::Context;
 use crate::failure::failed;
-use crate::launch::{Ends, Launch};
+use crate::launch::{Ends, Launch, Start};
+use crate::specialised::Ready;
 
 /// A stream of a device. Work enqueued on it runs in order.
 #[derive(Clone, Copy)]
@@ -27,7 +28,11 @@ unsafe impl Send for Stream {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Stream {}
 
-const WORD: usize = 4;
+/// Specialised kernels access multiples of so many bytes.
+const VECTOR: u64 = 16;
+
+/// The size of an entry of a table.
+const LENGTH: u64 = 8;
 
 /// `CU_STREAM_LEGACY`, another handle of the default stream.
 const LEGACY: usize = 1;
@@ -77,8 +82,8 @@ impl Stream {
         }
         self.check_no_capture("memory allocated now would be freed before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // Allocations of 0 bytes fail, and kernels access whole words of packed elements.
-        let bytes = bytes.max(1).next_multiple_of(WORD);
+        // Allocations of 0 bytes fail, and kernels access whole words of packed elements and whole vectors.
+        let bytes = bytes.max(1).next_multiple_of(VECTOR as usize);
         match self.context.has_pools {
             // SAFETY: the stream is alive, and its context is current.
             true => unsafe { result::malloc_async(self.handle, bytes) },
@@ -185,19 +190,52 @@ impl Stream {
     /// # Safety
     /// All memory that the launches read or write must be valid until they have finished. Until then, no other code
     /// may write memory that they read, or access memory that they write.
-    pub(crate) unsafe fn launch(self, launches: &[Launch], ends: &Ends) -> Result<()> {
+    pub(crate) unsafe fn launch(self, starts: &[Start], ends: &Ends) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
-        for launch in launches {
-            let mut parameters = launch.between(ends);
-            let function = self.context.function(launch.kernel);
-            let (grid, threads) = ((launch.blocks, 1, 1), (WORKGROUP as u32, 1, 1));
-            let parameters = &mut [(&raw mut parameters).cast::<c_void>()];
-            // SAFETY: the kernel has one parameter, a struct of this layout, which the driver copies before it
-            // returns. The caller guarantees that the buffers are valid.
-            unsafe { result::launch_kernel(function, grid, threads, 0, self.handle, parameters) }
-                .map_err(failed)?;
+        for start in starts {
+            match start {
+                // SAFETY: the caller guarantees that the buffers are valid.
+                Start::Generic(launch) => unsafe { self.launch_generic(launch, ends) },
+                Start::Specialised(kernel, lengths) => {
+                    // SAFETY: as above. Vectors of the source lie within its allocation, which `PlanKernels::ready`
+                    // checked.
+                    unsafe { self.launch_specialised(kernel, *lengths, ends) }
+                }
+            }
+            .map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// # Safety
+    /// As [`Stream::launch`].
+    unsafe fn launch_generic(self, launch: &Launch, ends: &Ends) -> Result<(), DriverError> {
+        let mut parameters = launch.between(ends);
+        let function = self.context.function(launch.kernel);
+        let (grid, threads) = ((launch.blocks, 1, 1), (WORKGROUP as u32, 1, 1));
+        let parameters = &mut [(&raw mut parameters).cast::<c_void>()];
+        // SAFETY: the kernel has one parameter, a struct of this layout, which the driver copies before it
+        // returns. The caller guarantees that the buffers are valid.
+        unsafe { result::launch_kernel(function, grid, threads, 0, self.handle, parameters) }
+    }
+
+    /// # Safety
+    /// As [`Stream::launch`], also for up to 15 bytes on both sides of the source.
+    unsafe fn launch_specialised(
+        self,
+        kernel: &Ready,
+        lengths: u64,
+        ends: &Ends,
+    ) -> Result<(), DriverError> {
+        let down = |address: u64| address / VECTOR * VECTOR;
+        let lengths = ends.numbers + LENGTH * lengths;
+        let mut parameters = [down(ends.src.address), down(ends.dst.address), lengths];
+        let mut parameters = parameters.each_mut().map(|each| (&raw mut *each).cast::<c_void>());
+        let (grid, threads) = ((kernel.blocks, 1, 1), (kernel.threads, 1, 1));
+        let (function, stream) = (kernel.function.0, self.handle);
+        // SAFETY: the kernel has three pointers as parameters, which the driver copies before it returns. The caller
+        // guarantees that the buffers are valid.
+        unsafe { result::launch_kernel(function, grid, threads, 0, stream, &mut parameters) }
     }
 }
 

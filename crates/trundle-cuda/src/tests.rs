@@ -13,6 +13,7 @@ mod memory;
 mod moves;
 mod plan;
 mod refusals;
+mod specialised;
 mod streams;
 mod threads;
 mod tiles;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Move, Packing, Result, check_buffer};
+use trundle_core::{Block, Move, Packing, Result, check_buffer};
 
 use crate::part::{BlockPart, without_long_lengths};
 use crate::pattern::tile_loops;
 use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
-use crate::{GpuBlock, Launch, Windows, tile_edge};
+use crate::{Access, GpuBlock, Launch, WholeBlock, Windows, tile_edge};
 
 /// A [`Move`] that is planned for a GPU: its blocks, each with an access unit and a pattern.
 ///
@@ -19,6 +19,7 @@ use crate::{GpuBlock, Launch, Windows, tile_edge};
 pub struct GpuMove {
     packing: Option<Packing>,
     blocks: Vec<GpuBlock>,
+    whole_blocks: Vec<WholeBlock>,
     src_bytes: usize,
     dst_bytes: usize,
     moved_bytes: usize,
@@ -34,17 +35,25 @@ impl GpuMove {
     /// Law: the blocks move the same elements as the blocks of `work`.
     pub fn of(work: &Move) -> GpuMove {
         let (packing, width) = (work.packing(), work.width());
-        let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
         let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
-        let parts =
-            blocks.flat_map(|block| BlockPart { block, width }.runs(long)).map(BlockPart::widened);
-        let blocks = parts.flat_map(|part| match packing {
-            None => halved_for_tiles(part),
-            Some(_) => vec![part],
-        });
+        let (mut blocks, mut whole_blocks) = (Vec::new(), Vec::new());
+        for block in work.blocks().iter().filter(|_| width > 0) {
+            let begin = blocks.len();
+            blocks.extend(split(block, width, packing, long));
+            let part = BlockPart { block: block.clone(), width };
+            let access = Access::of(block, width, packing);
+            whole_blocks.push(WholeBlock {
+                reads: bytes_read(&part, access, work.src_bytes()),
+                block: part.block,
+                width,
+                packing,
+                parts: begin..blocks.len(),
+            });
+        }
         GpuMove {
             packing,
-            blocks: blocks.map(|part| GpuBlock::of(part, packing)).collect(),
+            blocks,
+            whole_blocks,
             src_bytes: work.src_bytes(),
             dst_bytes: work.dst_bytes(),
             moved_bytes: work.moved_bytes(),
@@ -54,6 +63,11 @@ impl GpuMove {
     /// The blocks. They write different bytes, or different packed elements.
     pub fn blocks(&self) -> &[GpuBlock] {
         &self.blocks
+    }
+
+    /// The blocks before they are split into [`GpuMove::blocks`], for specialised kernels.
+    pub fn whole_blocks(&self) -> &[WholeBlock] {
+        &self.whole_blocks
     }
 
     /// The packing, if offsets and strides count packed elements.
@@ -108,6 +122,22 @@ impl GpuMove {
         }
         launches
     }
+}
+
+/// The blocks of the generic kernels that move the same elements as `block`.
+fn split(
+    block: &Block,
+    width: usize,
+    packing: Option<Packing>,
+    long: usize,
+) -> impl Iterator<Item = GpuBlock> {
+    let blocks = without_long_lengths(block).into_iter();
+    let parts = blocks.flat_map(move |block| BlockPart { block, width }.runs(long));
+    let parts = parts.map(BlockPart::widened).flat_map(move |part| match packing {
+        None => halved_for_tiles(part),
+        Some(_) => vec![part],
+    });
+    parts.map(move |part| GpuBlock::of(part, packing))
 }
 
 /// Splits a part into at most four, so that the two loops of a tile are not cut.

@@ -1,8 +1,11 @@
 //! Moves on GPUs, on the stream of the array's library, without synchronisation and copies.
 
+use std::ffi::CString;
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use trundle::lowering::{Backend, Moves, ProgramMoves, Step};
@@ -18,8 +21,38 @@ use crate::memory::Extent;
 /// # Errors
 /// RuntimeError with the names of the driver's libraries, if they are not found.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
+    static SEARCHED: AtomicBool = AtomicBool::new(false);
+    if !SEARCHED.swap(true, Ordering::Relaxed) {
+        trundle_cuda::search_nvrtc_in(nvrtc_folders(py)?);
+    }
     py.detach(|| Cuda::new(ordinal as usize))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Returns the folders of the packages `nvidia-cuda-nvrtc`, which PyTorch and CuPy install too, and of conda.
+fn nvrtc_folders(py: Python<'_>) -> PyResult<Vec<PathBuf>> {
+    let sys = py.import("sys")?;
+    let prefix: PathBuf = sys.getattr("prefix")?.extract()?;
+    let mut folders = Vec::new();
+    for entry in sys.getattr("path")?.try_iter()? {
+        // Importers may add entries of other types.
+        let Ok(packages) = entry?.extract::<PathBuf>() else { continue };
+        let below = ["nvidia/cu13/lib", "nvidia/cu13/bin/x86_64", "nvidia/cuda_nvrtc/lib"];
+        folders.extend(below.map(|folder| packages.join(folder)));
+        folders.push(packages.join("nvidia/cuda_nvrtc/bin"));
+    }
+    folders.push(prefix.join(if cfg!(windows) { "Library/bin" } else { "lib" }));
+    // A relative entry could be anyone's folder.
+    folders.retain(|folder| folder.is_absolute() && folder.is_dir());
+    Ok(folders)
+}
+
+/// Warns once in a process if kernels could not be compiled.
+fn warn(py: Python<'_>) -> PyResult<()> {
+    let Some(warning) = trundle_cuda::take_warning() else { return Ok(()) };
+    let hint = "pip install 'trundle[cuda]' installs NVRTC, TRUNDLE_SPECIALISE=never avoids it";
+    let text = CString::new(format!("{warning} ({hint})")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
 }
 
 fn on_stream(cuda: &Cuda, gpu: Gpu) -> Cuda {
@@ -56,7 +89,8 @@ impl GpuPlan {
         let moves = ProgramMoves::new(program, inputs, out, &cuda.budget())
             .map_err(|error| refused(py, &error))?;
         let only = moves.only_move().filter(|work| !work.has_tables());
-        let only = only.map(|work| cuda.plan(work));
+        // May load NVRTC and read compiled kernels.
+        let only = py.detach(|| only.map(|work| cuda.plan(work)));
         Ok(GpuPlan { cuda, moves, only })
     }
 
@@ -84,7 +118,8 @@ impl GpuPlan {
                 self.moves.runner(cuda.clone())?.run(&inputs, &mut [&mut out])
             }
         })
-        .map_err(|error: Error| refused(py, &error))
+        .map_err(|error: Error| refused(py, &error))?;
+        warn(py)
     }
 
     pub(crate) fn passes(&self) -> usize {
@@ -108,7 +143,8 @@ impl fmt::Display for GpuPlan {
                 Moves::Tiles(_) => f.write_str("in tiles; each is planned when it is moved")?,
             }
         }
-        Ok(())
+        let specialised = self.only.as_ref().map(CudaPlan::specialised).unwrap_or_default();
+        specialised.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

@@ -1,9 +1,12 @@
 """GPU arrays on an emulated NVIDIA driver."""
 
 import ctypes.util
+import os
 import subprocess
 import sys
 import textwrap
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +21,10 @@ pytest.importorskip("numpy", "2.1", reason="older ones share no versions of DLPa
 def emulated(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TRUNDLE_EMULATED_DEVICES", "2")
-        library, without = emulated_cupy.driver(tmp_path_factory.mktemp("driver"))
+        folder = tmp_path_factory.mktemp("driver")
+        patched.setenv("TRUNDLE_NVRTC", str(folder / "nvrtc"))
+        patched.setenv("TRUNDLE_KERNELS", "off")
+        library, without = emulated_cupy.driver(folder)
         if without:
             pytest.skip(without)
         made = emulated_cupy.Emulated(library)
@@ -265,6 +271,48 @@ def test_plans(emulated, image):
     plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(emulated.array(image))
     assert (plan.passes, plan.out_shape, plan.scratch_bytes) == (1, (3, 6, 10), 0)
     assert str(plan).startswith("1 move on emulated\nfrom input 0 to output 0: ")
+
+
+def test_kernels_are_compiled_for_a_plan_that_runs_several_times(emulated, rng):
+    x = rng.integers(0, 256, (300, 1000), dtype="u4")
+    chain = trundle.chain("roll(shift=3, axes=1)")
+    given = emulated.array(x)
+    assert "compiled after 3 runs" in str(chain.plan(given))
+    until = time.monotonic() + 60
+    while not str(chain.plan(given)).endswith(", used"):
+        assert time.monotonic() < until, str(chain.plan(given))
+        check(chain(given), np.roll(x, 3, 1))
+    check(chain(given), np.roll(x, 3, 1))
+
+
+def test_a_missing_compiler_is_a_warning(emulated):
+    script = """
+        import ctypes, os, sys, warnings
+        sys.path[:0] = [sys.argv[1]]
+        import numpy as np
+        import emulated_cupy, trundle
+
+        library = ctypes.CDLL(os.path.join(os.environ["FOLDER"], "libcuda.so.1"), ctypes.RTLD_GLOBAL)
+        made = emulated_cupy.Emulated(library)
+        sys.modules.update(made.installed())
+        x = np.arange(300_000, dtype="u4").reshape(300, 1000)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(5):
+                assert (trundle.flip(made.array(x), 1).get() == np.flip(x, 1)).all()
+        print(*(each.message for each in caught), sep="\\n")
+    """
+    folder = Path(os.environ["TRUNDLE_NVRTC"]).parent
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), Path(__file__).parent],
+        env={**os.environ, "FOLDER": str(folder), "TRUNDLE_NVRTC": "/not/here.so"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    [warning] = run.stdout.splitlines()
+    assert warning.startswith("NVRTC was not found for CUDA 13; trundle tried /not/here.so; moves on the GPU are right")
+    assert "pip install 'trundle[cuda]'" in warning
 
 
 def test_arrays_of_other_libraries_on_a_gpu_are_refused(emulated, image):

@@ -9,6 +9,7 @@ use trundle_gpu::{GpuMove, LaunchSummary};
 
 use super::planned::{planned, report, text};
 use super::{Device, case};
+use crate::say::{Label, say_as};
 
 /// Functions of GPU backends that [`Backend`] does not have.
 pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
@@ -18,11 +19,15 @@ pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
     fn wait(&self) -> Moved<()>;
     fn gpu_move(plan: &Self::Plan) -> &GpuMove;
     fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>>;
+    /// Describes the kernels that are compiled for a plan. Empty if the backend has only kernels for any move.
+    fn specialised(plan: &Self::Plan) -> Vec<String>;
+    /// The reason why kernels could not be compiled, once.
+    fn take_warning() -> Option<String>;
 }
 
 /// Implements [`Gpu`] by inherent methods with the same names.
 macro_rules! gpu {
-    ($gpu:ty, $by:literal) => {
+    ($gpu:ty, $by:literal, $specialised:expr, $take_warning:expr) => {
         impl Gpu for $gpu {
             fn record(&self) -> DeviceRecord {
                 let (by, name) = ($by.to_owned(), self.name().to_owned());
@@ -48,14 +53,22 @@ macro_rules! gpu {
             fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>> {
                 plan.launches()
             }
+
+            fn specialised(plan: &Self::Plan) -> Vec<String> {
+                $specialised(plan)
+            }
+
+            fn take_warning() -> Option<String> {
+                $take_warning()
+            }
         }
     };
 }
 
 #[cfg(feature = "wgpu")]
-gpu!(trundle_wgpu::Wgpu, "wgpu");
+gpu!(trundle_wgpu::Wgpu, "wgpu", |_| Vec::new(), || None);
 #[cfg(feature = "cuda")]
-gpu!(trundle_cuda::Cuda, "cuda");
+gpu!(trundle_cuda::Cuda, "cuda", trundle_cuda::CudaPlan::specialised, trundle_cuda::take_warning);
 
 impl<G: Gpu> Device for G {
     fn planned(&self, program: &Program) -> Result<String, Failure> {
@@ -74,6 +87,9 @@ impl<G: Gpu> Device for G {
     ) -> Result<Record, Failure> {
         run_on(self.record(), suites, rounds, &mut |case| {
             let record = case::timed(self, case, rounds)?;
+            if let Some(warning) = G::take_warning() {
+                say_as(Label::Warning, &warning);
+            }
             done();
             Ok(record)
         })

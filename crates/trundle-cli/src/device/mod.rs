@@ -73,10 +73,17 @@ fn wgpu() -> Result<Box<dyn Device>, Failure> {
     Err(not_built("wgpu"))
 }
 
+/// Opens the first GPU. Compiles kernels when a move is planned, so that `bench` measures the kernels that `plan` lists,
+/// unless `TRUNDLE_SPECIALISE` requests another time.
 #[cfg(feature = "cuda")]
 fn cuda() -> Result<Box<dyn Device>, Failure> {
-    let gpu = trundle_cuda::Cuda::new(0).map_err(Failure::running)?;
-    Ok(Box::new(gpu))
+    use trundle_cuda::{Cuda, Specialise};
+
+    let gpu = Cuda::new(0).map_err(Failure::running)?;
+    match std::env::var_os("TRUNDLE_SPECIALISE") {
+        None => Ok(Box::new(gpu.specialise(Specialise::Now))),
+        Some(_) => Ok(Box::new(gpu)),
+    }
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -73,10 +73,15 @@ fn step_report<G: Gpu>(plan: &ProgramPlan<G>, part: &PlannedPart) -> Result<Valu
 fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {
     let launches = G::launches(plan).map_err(Failure::running)?;
     let blocks = G::gpu_move(plan).blocks().iter().map(gpu_block_report);
-    Ok(json!({
+    let mut report = json!({
         "blocks": blocks.collect::<Vec<_>>(),
         "launches": launches.iter().map(launch_report).collect::<Vec<_>>(),
-    }))
+    });
+    let specialised = G::specialised(plan);
+    if !specialised.is_empty() {
+        report["specialised"] = specialised.into();
+    }
+    Ok(report)
 }
 
 /// The loops of a block, and how they are distributed over invocations.

@@ -82,7 +82,9 @@ mod with_cuda {
 
     fn run(folder: &Path, args: &str) -> String {
         let dir = dir();
-        let run = Run::of(dir.command(args).env("LD_LIBRARY_PATH", folder));
+        let mut command = dir.command(args);
+        command.env("LD_LIBRARY_PATH", folder).env("TRUNDLE_NVRTC", folder.join("nvrtc"));
+        let run = Run::of(&mut command);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         String::from_utf8(run.stdout).unwrap()
     }
@@ -96,6 +98,7 @@ mod with_cuda {
         let text = run(folder, &format!("plan apply x.npy '{chain}' --device cuda"));
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
         assert!(text.contains(" on emulated: "), "{text}");
+        assert!(text.contains("specialised for blocks 0.."), "{text}");
     }
 
     #[test]

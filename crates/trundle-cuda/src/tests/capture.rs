@@ -8,7 +8,7 @@ use super::devices::{CAPTURED, FIRST, MEMORY, OnStream, WITHOUT_POOLS, device, e
 use super::moves::{moved, part, reverse, roll};
 
 /// Captures the work that `begin` enqueues. Refused operations must not end the capture.
-fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
+pub(super) fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
     let _current = on.gpu.stream.context.current().unwrap();
     let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     // SAFETY: the stream is alive.

@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::Cuda;
 
 /// Source and destination begin `shift` bytes after a multiple of 16.
-fn check_against_cpu(
+pub(super) fn check_against_cpu(
     gpu: &Cuda,
     given: &ShapingChain,
     width: Width,

@@ -1,7 +1,7 @@
 //! The devices of the tests.
 
 use std::ffi::c_void;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -24,6 +24,9 @@ pub(crate) const FAILING: usize = 2;
 pub(crate) const FULL: usize = 3;
 pub(crate) const CAPTURED: usize = 4;
 
+/// A device for tests of specialised kernels that count compilations.
+pub(crate) const COUNTED: usize = 5;
+
 /// The memory of an emulated device in bytes. Most of its pages are never accessed.
 pub(crate) const MEMORY: usize = 16 << 30;
 
@@ -42,31 +45,43 @@ fn driver() -> &'static Driver {
     })
 }
 
-/// Builds and loads the emulated driver, which cudarc then finds by its name. Returns `None` without a C++ compiler or
-/// outside Linux.
+/// Builds and loads the emulated driver, which cudarc then finds by its name, and sets the variables with which trundle
+/// finds the emulated NVRTC. Returns `None` without a C++ compiler or outside Linux.
+///
+/// A test that starts itself in another process sets all variables, and `TRUNDLE_EMULATED`.
 fn built() -> Option<Library> {
     if !cfg!(target_os = "linux") {
         return None;
     }
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    if Command::new(compiler).arg("--version").output().is_err() {
-        return None;
-    }
-    let folder = tempfile::tempdir().expect("there is room for a library");
-    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated/build.sh");
-    let output = Command::new(build).arg(folder.path()).output().expect("there is a shell");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let all = [
-        ("TRUNDLE_EMULATED_DEVICES", "5".to_owned()),
-        ("TRUNDLE_EMULATED_MEMORY", MEMORY.to_string()),
-        ("TRUNDLE_EMULATED_WITHOUT_POOLS", WITHOUT_POOLS.to_string()),
-    ];
-    for (name, value) in all {
-        // SAFETY: only std reads the environment here, and it takes a lock.
-        unsafe { std::env::set_var(name, value) };
+    let folder = emulated_folder();
+    if std::env::var_os("TRUNDLE_EMULATED").is_none() {
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+        if Command::new(compiler).arg("--version").output().is_err() {
+            return None;
+        }
+        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated/build.sh");
+        let output = Command::new(build).arg(&folder).output().expect("there is a shell");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let all = [
+            ("TRUNDLE_EMULATED_DEVICES", "6".into()),
+            ("TRUNDLE_EMULATED_MEMORY", MEMORY.to_string().into()),
+            ("TRUNDLE_EMULATED_WITHOUT_POOLS", WITHOUT_POOLS.to_string().into()),
+            ("TRUNDLE_NVRTC", folder.join("nvrtc").into_os_string()),
+            ("TRUNDLE_KERNELS", "off".into()),
+        ];
+        for (name, value) in all {
+            // SAFETY: only std reads the environment here, and it takes a lock.
+            unsafe { std::env::set_var(name, value) };
+        }
     }
     // SAFETY: loading runs only the initializers of the kernel name table.
-    Some(unsafe { Library::new(folder.path().join("libcuda.so.1")) }.expect("it can be loaded"))
+    Some(unsafe { Library::new(folder.join("libcuda.so.1")) }.expect("it can be loaded"))
+}
+
+/// The folder of the emulated libraries, beside the tests. NVRTC is loaded from it later.
+pub(crate) fn emulated_folder() -> PathBuf {
+    let tests = std::env::current_exe().expect("the tests are a file");
+    tests.with_file_name("trundle-cuda-emulated")
 }
 
 pub(crate) fn library() -> Option<&'static Library> {

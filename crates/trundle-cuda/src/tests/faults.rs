@@ -21,7 +21,7 @@ fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
 fn accesses_to_missing_memory_are_detected() {
     let Some(gpu) = emulated(FAILING) else { return };
     let plan = gpu.plan(&roll());
-    let [short, mut whole] = [gpu.buffer(7996), gpu.buffer(8000)].map(Result::unwrap);
+    let [short, mut whole] = [gpu.buffer(7984), gpu.buffer(8000)].map(Result::unwrap);
 
     let mut long = lengthened(&gpu, &short);
     gpu.run(&plan, &long, &mut whole).unwrap();

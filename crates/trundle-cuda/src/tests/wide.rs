@@ -10,7 +10,7 @@ use trundle_testing::{Flush, TestBuffer, everything, noise, suite};
 use super::conformance::LastBytes;
 use super::devices::{FIRST, device};
 use super::moves::part;
-use crate::launch::{Ends, Launch};
+use crate::launch::{Ends, Launch, Start};
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
 /// Uses the 64-bit divisions that moves of more than 2 GiB need.
@@ -52,13 +52,15 @@ impl Backend for Wide {
         }
         let (src, dst) = (src.device_bytes(), dst.device_bytes());
         let ends = Ends { src, dst, numbers: plan.numbers()? };
+        plan.check_sizes(&ends)?;
         let launches: Vec<Launch> = plan
-            .launches_between(&ends)?
+            .launches_between(&ends, &[])?
             .iter()
             .map(|launch| Launch { parameters: launch.parameters.widened(), ..*launch })
             .collect();
+        let starts: Vec<Start> = launches.iter().map(Start::Generic).collect();
         // SAFETY: the buffers have the sizes of the plan and belong to one stream.
-        unsafe { self.0.stream.launch(&launches, &ends) }
+        unsafe { self.0.stream.launch(&starts, &ends) }
     }
 }
 
