@@ -24,9 +24,9 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         // Registers hold whole elements of 1, 2, 4, 8 and 16 bytes, and can reverse them. Other elements are shuffled
-        // in windows, unless the result stays in the caches and a window would hold only a few of them.
+        // in windows if that is faster.
         let has_windows =
-            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == StoreKind::Streaming);
+            V::HAS_SHUFFLE && (tile.store == StoreKind::Streaming || are_worth_windows::<V>(tile));
         by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
             if has_windows {
                 backwards(token, tile);
@@ -34,6 +34,21 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
                 by_width!([3 6 12] tile.width, W => elements_of_rows::<W>(tile), strided::run(tile));
             }
         });
+    }
+}
+
+/// The minimum number of elements in a row that is shuffled in windows if the result stays in the caches (measured;
+/// docs/notes/kernels.md).
+const LEAST_IN_WINDOWS: usize = 64;
+
+/// Whether shuffles of windows are faster than moving one element at a time, if the result stays in the caches.
+fn are_worth_windows<V: Vector>(tile: &Tile) -> bool {
+    match tile.width {
+        3 | 6 | 12 => {
+            let is_fast = tile.width < 4 || !V::WITHIN_LANES;
+            is_fast && tile.cols.len >= LEAST_IN_WINDOWS
+        }
+        width => width < LINE / 2,
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) use super::tile;
 /// Longer rows are copied as two runs each, because few of their vectors have bytes of both (a guess).
 const MOST_ROW_BYTES: usize = 512;
 
+/// The same if the result stays in the caches (measured; docs/notes/kernels.md).
+const MOST_CACHED_ROW_BYTES: usize = 2 * LINE;
+
 /// In smaller tiles, few bytes are in whole lines between the first and the last cut (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
@@ -40,10 +43,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         RolledRows { token, src, dst, row: cols.len * width, cut: tile.col_jumps.first * width };
     let bytes = rows.len * rolled.row;
     let streamed = tile.store == StoreKind::Streaming;
+    let most = if streamed { MOST_ROW_BYTES } else { MOST_CACHED_ROW_BYTES };
     // Both source vectors are valid only between the first cut and the last cut.
     let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
     let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;
-    if end <= begin || rolled.row > MOST_ROW_BYTES || rows.dst_stride != rolled.row.cast_signed() {
+    if end <= begin || rolled.row > most || rows.dst_stride != rolled.row.cast_signed() {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { rolled::run(token, tile) };
     }
