@@ -37,7 +37,7 @@ namespace emulated {
 static Moved moving;
 static char fault[200];
 
-// Keeps the first fault. `at` is the distance from the begin of the memory.
+// Keeps the first fault. `at` is the distance from the start of the memory.
 static void report(const char* what, size_t bytes, const void* at, u64 begin, u64 end) {
     if (!fault[0])
         snprintf(fault, sizeof(fault), "%s of %zu bytes at %lld of %llu, block %u, thread %u", what, bytes,

@@ -193,7 +193,7 @@ impl Loops {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// Returns the loop that continues `rows` in the source, once [`rising`] has reversed those that descend.
+    /// Returns the loop that continues `rows` in the source. Either may descend, because [`rising`] reverses it.
     pub(super) fn next_in_source(&self, rows: AffineLoop) -> Option<usize> {
         let step = rows.len.saturating_mul(rows.src_stride.unsigned_abs());
         self.position(|each| step > 0 && each.src_stride.unsigned_abs() == step)

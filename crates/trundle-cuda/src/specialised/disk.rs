@@ -93,7 +93,7 @@ impl KernelFolder {
     }
 }
 
-/// FNV-1a, which finds damaged files. Different keys with the same hash are told apart by their text.
+/// FNV-1a, which finds damaged files. If two keys have the same hash, their texts differ.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -46,8 +46,8 @@ pub(crate) struct Nvrtc {
 
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Also searches NVRTC in these folders, before those of the system. Has no effect after the first search, which takes
-/// place when the first plan needs NVRTC.
+/// Adds folders to search for NVRTC before the folders of the system. Call it before the first plan that needs NVRTC,
+/// because NVRTC is searched only once.
 pub fn search_nvrtc_in(folders: impl IntoIterator<Item = PathBuf>) {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).extend(folders);
 }

@@ -78,7 +78,7 @@ fn built() -> Option<Library> {
     Some(unsafe { Library::new(folder.join("libcuda.so.1")) }.expect("it can be loaded"))
 }
 
-/// The folder of the emulated libraries, beside the tests. NVRTC is loaded from it later.
+/// The folder of the emulated libraries, beside the tests. Tests load NVRTC from it later.
 pub(crate) fn emulated_folder() -> PathBuf {
     let tests = std::env::current_exe().expect("the tests are a file");
     tests.with_file_name("trundle-cuda-emulated")

@@ -21,7 +21,7 @@ use super::devices::{COUNTED, FIRST, OnStream, WITHOUT_POOLS, device, emulated, 
 use super::moves::{moved, part, reverse, roll};
 use crate::{Cuda, CudaBuffer, CudaPlan, DeviceBytes, Specialise, take_warning};
 
-/// A device whose plans use specialised kernels at once, or `None` if there is no device or no NVRTC.
+/// Opens a device with [`Specialise::Now`]. Returns `None` if there is no device or no NVRTC.
 fn specialising(ordinal: usize) -> Option<Cuda> {
     let gpu = device(ordinal)?.specialise(Specialise::Now);
     let lines = gpu.plan(&roll()).specialised();

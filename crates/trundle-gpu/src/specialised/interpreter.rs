@@ -43,8 +43,8 @@ struct Block<'a, 'b> {
 /// Runs a kernel.
 ///
 /// # Errors
-/// The first access that is out of bounds, unaligned, a second write, a read of shared memory that is not written, or a
-/// race.
+/// The first access that is out of bounds, unaligned, a second write or a race. Shared memory that no thread has written
+/// is read as 0x5a, because threads may read such bytes with others and not use them.
 pub(super) fn run(kernel: &SpecialisedKernel, launch: &mut Launch) -> Result<(), String> {
     for number in 0..kernel.blocks {
         let mut block = Block {
@@ -153,7 +153,6 @@ impl Block<'_, '_> {
                     }
                     let is_shared = byte.reader.0 == now.0 && byte.reader.1 != now.1;
                     byte.reader = (now.0, if is_shared { u32::MAX } else { now.1 });
-                    // Some bytes are read with others, and not used.
                     Ok(byte.value.unwrap_or(0x5a))
                 });
                 read.collect()

@@ -71,13 +71,13 @@ impl Nest {
         self.loops()[..self.outer].iter().map(|each| each.len).product()
     }
 
-    /// The remainder of positions in the destination by 16 at the begin of each row, if it is the same for all.
+    /// The remainder of positions in the destination by 16 at the start of each row, if it is the same for all.
     pub(super) fn row_begin(&self) -> Option<usize> {
         let outer = &self.loops()[..self.outer];
         outer.iter().all(|each| each.dst_stride % 16 == 0).then_some(self.dst_begin % 16)
     }
 
-    /// The alignment of the begins and ends of rows in the destination, at most 16.
+    /// The alignment of the starts and ends of rows in the destination, at most 16.
     pub(super) fn dst_unit(&self) -> usize {
         let strides = self.loops()[..self.outer].iter().map(|each| each.dst_stride.unsigned_abs());
         strides.chain([self.dst_begin, self.row]).fold(16, greatest_common_divisor)
@@ -89,7 +89,7 @@ impl Nest {
         strides.chain([self.dst_begin]).fold(16, greatest_common_divisor)
     }
 
-    /// The alignment of the source positions of a loop; only of its runs' begins if `stepped` is false.
+    /// The alignment of the source positions of a loop; only of the starts of its runs if `stepped` is false.
     pub(super) fn src_unit_of(&self, at: usize, stepped: bool) -> usize {
         let each = &self.loops()[at];
         let LoopSource { first_stride, second_offset, second_stride, .. } = LoopSource::of(each);

@@ -23,8 +23,8 @@ const LEAST_PLANE_BYTES: usize = 4 * LINE;
 /// The same for elements of 4 and 8 bytes. A vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// The same for shuffles within lanes, in pixels. Elements of 8 bytes, of which a lane has two, are moved one at a time
-/// if they are few.
+/// The same for shuffles within lanes, in pixels. A lane has only two elements of 8 bytes, so few of them are moved one
+/// at a time.
 const LEAST_PIXELS: usize = 32;
 
 /// Applies if the elements of a pixel, in either order, become planes.

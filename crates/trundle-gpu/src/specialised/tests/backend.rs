@@ -20,7 +20,7 @@ thread_local! {
 pub(super) struct Interpreted {
     pub(super) src: usize,
     pub(super) dst: usize,
-    /// Counts the moves. Each move gets other begins. `None` if the begins are fixed.
+    /// Counts the moves. Buffers of each move start elsewhere. `None` if `src` and `dst` are fixed.
     pub(super) turn: Option<Mutex<usize>>,
 }
 

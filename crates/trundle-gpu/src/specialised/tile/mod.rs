@@ -574,7 +574,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// The remainder by 16 of the begins of all rows of boxes, if it is the same.
+    /// The remainder by 16 of the starts of all rows of boxes, if it is the same.
     fn row_begin(&self) -> Option<usize> {
         let part = self.settings.extents[self.outer] * self.inner;
         let outer =
